@@ -1,7 +1,7 @@
-/* control_tree.c - what is done to a task is done to the tasks below it, as far as asked.
+/* control_tree.c - applies a command to the tasks below its task, as `propagation` asks.
  *
- * A large tree takes several appends. Where to go on is a row, the intent: a start finds it and
- * goes on. It has the places that are left, each a task whose children were not all seen. */
+ * A large tree takes several appends. The place to continue from is a row, the intent, so that a
+ * start can continue. It lists the tasks whose children were not all visited. */
 #include "core/control_int.h"
 
 #include "json/json.h"
@@ -150,7 +150,6 @@ static void walk(struct walk *w)
 			ctl_refuse(c, UAR_ETOOBIG, "/propagation",
 				   "the tree of tasks is too large: give the command for parts of "
 				   "it");
-
 		if (!page) {
 			ask_ahead(w);
 			return;

@@ -51,7 +51,7 @@ enum uar_run_input uar_core_peer_input(const struct uar_peer_news *n)
 	return n->step == UAR_PEER_LOST ? UAR_IN_PEER_LOST : UAR_IN_PEER;
 }
 
-/* --- what is told -------------------------------------------------------------------------- */
+/* --- events -------------------------------------------------------------------------------- */
 
 static void put_remote(struct uar_jw *w, const struct uar_peer_news *n)
 {
@@ -184,7 +184,7 @@ void uar_core_peer(struct emit *e, const struct uar_peer_news *n)
 	told(e, n, wait);
 }
 
-/* --- what it changes ----------------------------------------------------------------------- */
+/* --- the fold ------------------------------------------------------------------------------ */
 
 static uar_str text_of(const struct uar_json *j, const char *key)
 {

@@ -1,9 +1,9 @@
-/* peer.h - a run whose work is done by an agent of another runtime: what the log knows of the task
- * there.
+/* peer.h - a run whose work an agent of another runtime (the peer) does: the state of the task
+ * there, as far as the log has it.
  *
- * A message is recorded before it is sent, and recorded as received when the peer has shown
- * that it knows it. In between nobody knows: whoever goes on with the run asks the peer, and a
- * person when the peer cannot tell. */
+ * A message is recorded before it is sent, and recorded as received when the peer has shown that it
+ * has it. In between its arrival is uncertain: the next worker asks the peer, and a person if the
+ * peer cannot tell. */
 #ifndef UAR_CORE_PEER_H
 #define UAR_CORE_PEER_H
 
@@ -16,7 +16,7 @@ enum uar_peer_found {
 	UAR_PEER_RUNNING,
 	UAR_PEER_IDLE,	      /* the peer has it and does not work on it, or it never arrived */
 	UAR_PEER_WAITING,     /* for input or an authorization */
-	UAR_PEER_UNDELIVERED, /* it is over; what came of it is not here yet */
+	UAR_PEER_UNDELIVERED, /* it is over; its result was not fetched yet */
 	UAR_PEER_MISSING,     /* the peer does not have it any more */
 	UAR_PEER_UNREACHABLE, /* the peer does not answer */
 	UAR_PEER_FOUND_COUNT
@@ -60,7 +60,7 @@ struct uar_run_peer {
 	char status[UAR_LIMIT_PEER_STATUS + 1];
 	enum uar_peer_delivery delivery;
 	enum uar_peer_found found;
-	int64_t sending; /* 1 + the number of the message nobody knows the arrival of; 0: none */
+	int64_t sending; /* 1 + the number of the message whose arrival is uncertain; 0: none */
 	int64_t sent_us; /* when it was recorded */
 	int64_t told;	 /* number of the last action whose answer has arrived there */
 	int64_t judged;	 /* of the last one that was about sending again */

@@ -1,10 +1,10 @@
-/* account.c - what runs that share a budget have used, added up.
+/* account.c - adds up what the runs that share a budget have used.
  *
- * A tree is a run with a budget and what it has started, on all levels. It is in memory while one
- * of its runs is. Of runs in memory the state says what they have used, with what is at the store
- * already, so that two calls at the same time are not both the last one; of the others their rows
- * do, which are read once. Until they are read nothing is decided about a session of the tree, so
- * that no call is made without them. */
+ * A tree is a run with a budget and all that it has started, on all levels. It is in memory while
+ * one of its runs is. The use of a run in memory comes from its state, including appends that are
+ * on their way to the store, so that of two calls at the same time only one gets what is left. The
+ * use of the other runs comes from their rows, which are read once. Until then nothing is decided
+ * about a session of the tree. */
 #include "core/budget.h"
 #include "engine/engine_int.h"
 #include "engine/limits.h"

@@ -1,8 +1,8 @@
-/* remote.h - the port to agents that other runtimes run: what a run asks of one, what it tells
- * back. Work calls it; behind it stands whoever speaks the protocol.
+/* remote.h - the port to agents of other runtimes: the operations of a caller and their events.
+ * work/ calls it, peer/ implements it for A2A.
  *
  * One operation at a time. Callbacks fire from the loop, never inside the call that asked; `end`
- * once for each operation, and not at all after `leave`. Strings of callbacks are borrowed. */
+ * fires once for each operation, and never after `leave`. Strings of callbacks are borrowed. */
 #ifndef UAR_EVENT_REMOTE_H
 #define UAR_EVENT_REMOTE_H
 
@@ -62,11 +62,11 @@ struct uar_remote_card {
 enum uar_remote_how {
 	UAR_REMOTE_DONE,	/* the operation has ended as it should */
 	UAR_REMOTE_CUT,		/* the connection ended while more was expected */
-	UAR_REMOTE_UNREACHABLE, /* nobody knows what came of it; it may be tried again */
+	UAR_REMOTE_UNREACHABLE, /* the outcome is not known; it may be tried again */
 	UAR_REMOTE_NOT_THERE,	/* the peer has no such task */
 	UAR_REMOTE_UNSUPPORTED, /* the peer cannot do that */
 	UAR_REMOTE_REFUSED,	/* the peer said no */
-	UAR_REMOTE_BROKEN,	/* what it answered is no answer of the protocol */
+	UAR_REMOTE_BROKEN,	/* the answer violates the protocol, or a limit */
 	UAR_REMOTE_NO_MEMORY
 };
 struct uar_remote_end {
@@ -112,7 +112,7 @@ struct uar_remotes_ops {
 	void (*pause)(struct uar_remote *r, bool paused);
 	void (*leave)(struct uar_remote *r); /* the operation under way; none is fine */
 	void (*close)(struct uar_remote *r);
-	/* The same, and asks the peer once to cancel the task; what it answers is told nobody. */
+	/* The same, and asks the peer once to cancel the task. The answer is ignored. */
 	void (*abandon)(struct uar_remote *r, uar_str task_id);
 };
 struct uar_remotes {

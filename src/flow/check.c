@@ -1,5 +1,5 @@
-/* check.c - what is wrong with a workflow, and what to write instead. The graph is read on the way.
- */
+/* check.c - finds the problems of a workflow and says how to fix each one. The graph is read at the
+ * same time. */
 #include "flow/check_int.h"
 
 #include <stdarg.h>
@@ -91,7 +91,7 @@ size_t flow_node_named(const struct check *c, uar_str id)
 	return i;
 }
 
-/* The name that is most like it, for who has mistyped it; NULL: none is. */
+/* The type whose name is nearest, for a typing error; NULL: none is near. */
 static const char *nearest_type(uar_str name)
 {
 	const char *best = NULL;
@@ -130,7 +130,7 @@ static void refuse_node(struct check *c, size_t place, const char *member, const
 	if (p)
 		snprintf(p->pointer, sizeof p->pointer, "/workflow/nodes/%zu%s", place, member);
 	flow_say(p, "%s",
-		 uar_str_is(uar_str_c(code), "node_id") ? "this node has no id that can be used"
+		 uar_str_is(uar_str_c(code), "node_id") ? "this node has no valid id"
 							: "another node has this id");
 }
 
@@ -152,7 +152,7 @@ static void refuse_type(struct check *c, size_t place, uar_str id, uar_str type)
 			    "approval, wait, transform, output.");
 }
 
-/* Nodes without an id or a type cannot be spoken of: they are left out. */
+/* Nodes without a usable id or type are left out: no message could name them. */
 static void read_node(struct check *c, const struct uar_json *j, size_t place)
 {
 	struct uar_flow_node n = { .id = uar_flow_setting(j, "id"),
@@ -252,7 +252,7 @@ static void check_nodes(struct check *c)
 	}
 }
 
-/* A run has one beginning, and an end that says something. */
+/* A workflow has one input node, and at least one output node. */
 static void check_ends(struct check *c)
 {
 	size_t inputs = 0, outputs = 0;
@@ -263,7 +263,7 @@ static void check_ends(struct check *c)
 		outputs += c->f->nodes[i].type == UAR_FLOW_OUTPUT;
 		if (inputs == 2 && c->f->nodes[i].type == UAR_FLOW_INPUT) {
 			p = flow_at_node(c, "input_twice", i,
-					 "Remove it, and connect the other one.");
+					 "Remove it, and connect the other input node.");
 			flow_say(p, "there is another input node");
 		}
 	}
@@ -292,7 +292,7 @@ static struct uar_flow_problem *at_edge(struct check *c, const char *code, size_
 	return p;
 }
 
-/* False: it leads from or to nowhere, which is told. */
+/* False: there is no such node, which is added to the problems. */
 static bool find_end(struct check *c, const struct uar_json *edge, size_t place, const char *end,
 		     size_t *out)
 {
@@ -431,7 +431,7 @@ static bool has_edge(const struct uar_flow *f, size_t node, bool to)
 	return false;
 }
 
-/* What a node needs has to lead there. */
+/* A node with an input needs an edge to it. */
 static void check_connected(struct check *c)
 {
 	struct uar_flow_problem *p;
@@ -530,7 +530,7 @@ static bool put_in_order(struct check *c)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
-/* What a run is told is recorded, and with it what its nodes make of it. */
+/* Inputs are recorded, and so are the values that nodes compute from them. */
 static void check_secrets(struct check *c)
 {
 	const struct uar_json *p =
@@ -547,7 +547,7 @@ static void check_secrets(struct check *c)
 			snprintf(told->pointer, sizeof told->pointer,
 				 "/schemas/inputs/properties/%.*s",
 				 UAR_FMT(uar_str_utf8_prefix(p->key, 64)));
-		flow_say(told, "nodes cannot be given secrets: what they are told is recorded");
+		flow_say(told, "a workflow cannot take secrets: its inputs are recorded");
 	}
 }
 
@@ -581,7 +581,7 @@ static void check(struct check *c, const struct uar_json *definition)
 	check_ends(c);
 	check_secrets(c);
 	if (c->f->node_count && put_in_order(c) && !c->out->errors) {
-		check_connected(c); /* what is left out above would be missed here */
+		check_connected(c); /* complete only when no node and no edge was left out */
 		flow_check_values(c);
 	}
 }

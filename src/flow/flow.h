@@ -1,8 +1,7 @@
 /* flow.h - workflows: graphs of nodes that are checked, and what a run of one does next.
  *
- * All of it is pure. What a run has come to is computed from its workflow, its inputs and the calls
- * that its log has, each time anew: whoever computes it, before or after a restart, finds the same.
- */
+ * Pure functions. The state of a run is computed from its workflow, its inputs and the calls in its
+ * log, each time from the beginning: the result is the same before and after a restart. */
 #ifndef UAR_FLOW_FLOW_H
 #define UAR_FLOW_FLOW_H
 
@@ -76,14 +75,14 @@ struct uar_flow_problem {
 struct uar_flow_problems {
 	struct uar_flow_problem at[UAR_LIMIT_FLOW_PROBLEMS];
 	size_t count, errors;
-	bool no_memory; /* not all was looked at */
+	bool no_memory; /* the check is not complete */
 };
 /* Adds a problem without text. NULL: the list is full. An error replaces a warning then, so that
  * a list with an error in it always counts one. */
 struct uar_flow_problem *uar_flow_problem_add(struct uar_flow_problems *all, const char *code,
 					      bool warning);
-/* What is wrong with the workflow of a definition: any JSON value. Without errors *out is filled;
- * it may be NULL. */
+/* Checks the workflow of a definition, which may be any JSON value. *out is filled if there are no
+ * errors; out may be NULL. */
 void uar_flow_check(const struct uar_json *definition, struct uar_flow *out,
 		    struct uar_flow_problems *problems);
 /* The first error; UAR_OK: there is none. */
@@ -103,12 +102,12 @@ enum uar_flow_status {
 	UAR_FLOW_WAITING, /* for a time */
 	UAR_FLOW_COMPLETED,
 	UAR_FLOW_FAILED,
-	UAR_FLOW_SKIPPED, /* no way led there */
+	UAR_FLOW_SKIPPED, /* none of its incoming edges was taken */
 	UAR_FLOW_STATUS_COUNT
 };
 const char *uar_flow_status_name(enum uar_flow_status s); /* "running" */
 
-/* A call that the log has, in order. Its key is what was wanted (struct uar_flow_want). */
+/* A call in the log, in order. Its key is that of the struct uar_flow_want it was made for. */
 struct uar_flow_call {
 	uar_str key;
 	bool ended, failed;
@@ -118,30 +117,30 @@ struct uar_flow_call {
 struct uar_flow_calls {
 	const struct uar_flow_call *at;
 	size_t count;
-	size_t open_from; /* from there on they count as not ended, whatever they say */
+	size_t open_from; /* calls from this index on count as not ended */
 };
 
 /* A call that is to be made. */
 struct uar_flow_want {
 	uar_str key;	 /* "spawn:NODE", "call:NODE#2", "wait", "sleep:NODE" */
-	uar_str tool_id; /* empty: there is nothing to call, the arguments are the result */
+	uar_str tool_id; /* empty: nothing is called, the arguments are the result */
 	uar_str args;	 /* JSON object */
 };
 
 struct uar_flow_state {
 	enum uar_flow_status status;
-	const char *took; /* name of the output by which it went on; NULL: by all, or it did not */
-	const struct uar_json *value;		  /* what it gave; NULL: nothing */
-	uar_str category, message;		  /* of its failure; also of one that was handled */
+	const char *took;	      /* the output that was taken; NULL: all of them, or none */
+	const struct uar_json *value; /* its result; NULL: none */
+	uar_str category, message;    /* of its failure, also if that was handled */
 	size_t items, completed, failed, running; /* of a loop */
 	int64_t until_us;			  /* WAITING */
 };
 
 enum uar_flow_verdict {
-	UAR_FLOW_GOES_ON, /* make the calls, or wait for those that are under way */
+	UAR_FLOW_GOES_ON, /* make the wanted calls, or wait for those under way */
 	UAR_FLOW_RESTS,	  /* until step.until_us */
 	UAR_FLOW_DONE,
-	UAR_FLOW_BROKE, /* of the node step.culprit */
+	UAR_FLOW_BROKE, /* the node step.culprit failed */
 };
 struct uar_flow_step {
 	enum uar_flow_verdict verdict;
@@ -159,11 +158,11 @@ struct uar_flow_ask {
 	int64_t now_us;	 /* for waits alone */
 	int64_t made_us; /* when the last calls were wanted; 0: none were */
 };
-/* What a run has come to. The step lives in the arena. */
+/* Computes the state of a run and the calls to make next. The step lives in the arena. */
 UAR_MUST_CHECK uar_err uar_flow_step(const struct uar_flow_ask *ask, struct uar_arena *arena,
 				     struct uar_flow_step **out);
-/* JSON array with one object for each node that is not what it was; before NULL: there was no step.
- * *out_count: so many. */
+/* JSON array with one object for each node whose status changed, *out_count of them. before NULL:
+ * this is the first step. */
 UAR_MUST_CHECK uar_err uar_flow_write_changes(const struct uar_flow *f,
 					      const struct uar_flow_step *before,
 					      const struct uar_flow_step *after,

@@ -12,7 +12,7 @@ enum uar_flow_value uar_flow_port_type(const struct uar_json *inputs, const stru
 /* Of a member of the settings; empty: it is not there. */
 uar_str uar_flow_setting(const struct uar_json *config, const char *name);
 
-/* --- templates (flow_template.c) ------------------------------------------------------------ */
+/* --- templates (template.c) ----------------------------------------------------------------- */
 
 /* The pointer of the next "{{...}}" of a text. *before: what stands before it, *rest: what stands
  * behind. False: there is none, *before is all of it. */

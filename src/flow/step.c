@@ -1,8 +1,8 @@
-/* step.c - what a run of a workflow has come to, and what it wants next.
+/* step.c - computes the state of each node of a run, and the calls to make next.
  *
- * Nodes are gone through in their order, so that what leads to a node is known before it. What
- * needs a call looks for it among those of the log: it is not there and is wanted, it is under way,
- * or it has ended. */
+ * Nodes are visited in topological order, so the values that lead to a node are known before it. A
+ * node that needs a call looks for it in the log: the call is missing and is wanted, is under way,
+ * or has ended. */
 #include "flow/step_int.h"
 
 enum { PAUSE_US = 5000000 };
@@ -44,7 +44,7 @@ static const struct uar_json *error_value(struct flow_run *r, const struct uar_f
 	return flow_take_json(r, uar_jw_end(&w), &b);
 }
 
-/* A failure that the settings take care of is none. */
+/* Applies on_error: the node completes although it failed. */
 static void handle_failure(struct flow_run *r, size_t node)
 {
 	struct uar_flow_state *n = &r->step->nodes[node];
@@ -192,7 +192,7 @@ static bool make_items(struct flow_run *r, size_t node, struct items *all)
 	return all->at != NULL;
 }
 
-/* In their order, as many as may be at work at once. */
+/* In order, until at_once items are at work. */
 static void begin_items(struct flow_run *r, size_t node, struct items *all)
 {
 	const struct uar_json *config = r->f->nodes[node].config;
@@ -334,7 +334,7 @@ static bool is_over(enum uar_flow_status s)
 	return s == UAR_FLOW_COMPLETED || s == UAR_FLOW_SKIPPED;
 }
 
-/* Is all known that leads there? *in: the first value that came, NULL: none did. */
+/* Are all incoming edges decided? *in: the first value that came; NULL: no edge was taken. */
 static bool gather(struct flow_run *r, size_t node, const struct uar_json **in)
 {
 	*in = NULL;
@@ -385,7 +385,7 @@ static void take_answer(struct flow_run *r)
 			r->step->answer = r->step->nodes[i].value;
 }
 
-/* What could not be waited for is not asked for again at once. */
+/* After a failed agent.wait the run pauses before the next one. */
 static bool wait_failed(const struct flow_run *r)
 {
 	const struct uar_flow_call *last = r->call_count ? r->calls[r->call_count - 1].call : NULL;

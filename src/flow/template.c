@@ -89,7 +89,7 @@ struct fill {
 	struct uar_jw w;
 };
 
-/* A text is itself within another one, anything else its JSON. */
+/* Inside of another text a text is inserted as it is, any other value as JSON. */
 static void add_text(struct uar_buf *out, const struct uar_json *v)
 {
 	if (v && v->kind == UAR_JSON_STRING)

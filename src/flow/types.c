@@ -119,7 +119,7 @@ static enum uar_flow_value of_input(const struct uar_json *inputs, uar_str port)
 	return one ? of_schema(one) : UAR_FLOW_NO;
 }
 
-/* A text that is one pointer is what the pointer leads to. */
+/* A text of nothing but one pointer has the type of the value there, which is not known. */
 static enum uar_flow_value of_text(uar_str text)
 {
 	uar_str before, pointer, rest;

@@ -1,4 +1,4 @@
-/* unit.c - the calls of a run: what the log says of them, and which are wanted. */
+/* unit.c - the calls of a run: their state in the log, and the calls to make. */
 #include "flow/step_int.h"
 
 enum { WAIT_SECONDS = 600 };
@@ -25,7 +25,7 @@ const struct uar_json *flow_edge_value(const struct flow_run *r, const struct ua
 
 	if (v || n->status != UAR_FLOW_COMPLETED)
 		return v;
-	/* An input that the run was not given is null, and leads on all the same. */
+	/* An input that was not given is null; its edge is taken all the same. */
 	return r->f->nodes[e->from].type == UAR_FLOW_INPUT ? &flow_null : NULL;
 }
 
@@ -230,7 +230,7 @@ static void look_at_call(struct flow_run *r, struct flow_unit *u)
 	u->state = FLOW_UNIT_BUSY;
 	if (t->call->ended && t->call->failed) {
 		take_failure(u, t);
-	} else if (t->call->ended && !t->json) { /* a hook has put a text in its place */
+	} else if (t->call->ended && !t->json) { /* a hook replaced it by a text */
 		u->state = FLOW_UNIT_DONE;
 		u->value = text_value(r, t->call->told);
 	} else if (t->call->ended) {
@@ -381,7 +381,7 @@ static void begin_written(struct flow_run *r, struct flow_unit *u)
 		e = UAR_ETOOBIG;
 	}
 	if (e && e != UAR_ENOMEM)
-		unit_fails(u, "value_invalid", UAR_STR("what it is told is too long"));
+		unit_fails(u, "value_invalid", UAR_STR("its message or form is too long"));
 	else if (e || r->err)
 		r->err = UAR_ENOMEM;
 	else if (flow_want(r, flow_key(r, child ? "spawn" : "call", u->id, u->item),

@@ -1,15 +1,15 @@
-/* a2a.c - the operations of a caller: one request each, whose answer is one object or a stream of
- * events, folded into the task that a run sees.
+/* a2a.c - the operations of an A2A client. Each one is a request whose answer, one object or a
+ * stream of events, is folded into a task.
  *
- * Cards are kept in memory and asked for again with their ETag. */
+ * Cards are kept in memory and requested again with their ETag. */
 #include "peer/a2a.h"
 
 #include <stdio.h>
 
 #include "base/alloc.h"
-#include "event/limits.h"
 #include "base/list.h"
 #include "base/sse.h"
+#include "event/limits.h"
 #include "peer/a2a_int.h"
 
 enum { CONNECT_US = 10000000, IDLE_US = 60000000 };

@@ -53,7 +53,7 @@ static bool is_version(uar_str version, const char *major)
 	return uar_str_starts(version, uar_str_c(major));
 }
 
-/* What is written later in the order of preference is taken only when nothing before it can be. */
+/* The first usable interface is taken, but one of 1.0 rather than one of 0.3. */
 static void consider(const struct uar_json *i, bool old, struct a2a_card *out, bool *found)
 {
 	uar_str binding = text_of(i, old ? "transport" : "protocolBinding");

@@ -1,5 +1,5 @@
-/* a2a_fold.c - a task of an agent elsewhere, folded from what it says: snapshots and changes, in
- * the words of both versions. */
+/* a2a_fold.c - folds the snapshots and updates of a remote task into its state, in the words of
+ * A2A 1.0 and 0.3. */
 #include "peer/a2a_int.h"
 
 #include <stdio.h>
@@ -259,7 +259,7 @@ static uar_err add_part(struct a2a_task *t, const struct a2a_artifact *a, const 
 	return UAR_OK;
 }
 
-/* The text of all of them, when it is not what came before and more. */
+/* Joins the texts of all artifacts anew, after a change that did not only append at the end. */
 static uar_err join_text(struct a2a_task *t)
 {
 	uar_buf_clear(&t->text);

@@ -273,7 +273,7 @@ enum uar_remote_how a2a_how_of_error(uar_err e)
 
 const char *a2a_why_broken(uar_err e)
 {
-	return e == UAR_ETOOBIG	   ? "the peer delivers more than is taken"
-	       : e == UAR_EINVALID ? "what the peer answered is no answer of the protocol"
+	return e == UAR_ETOOBIG	   ? "the peer delivers more than the limit"
+	       : e == UAR_EINVALID ? "the answer of the peer violates the protocol"
 				   : uar_err_text(e);
 }

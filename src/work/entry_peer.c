@@ -1,10 +1,10 @@
-/* entry_peer.c - peer.a2a: a run whose work an agent of another runtime does.
+/* entry_peer.c - peer.a2a: a run whose work an agent of another runtime (the peer) does.
  *
- * What is about to be sent is recorded first. A worker that begins (at first, after a wait, a
- * restart or an answer) reads in the run's state how far it came, asks the peer how its task
- * stands, and goes on from there: it never sends again what may have arrived, unless the peer says
- * that it has not, recognizes what comes twice, or a person wants it. A peer that does not answer
- * leaves the run waiting. */
+ * A message is recorded before it is sent. A new worker (of a new run, after a wait, a restart or
+ * an answer) takes the progress from the run's state, asks the peer for the state of its task, and
+ * continues from there. A message that may have arrived is sent again only if the peer does not
+ * have it, recognizes repeated messages, or a person decides so. While the peer does not answer the
+ * run waits. */
 #include "work/peer_int.h"
 
 #include "event/limits.h"
@@ -259,7 +259,7 @@ static bool is_answered(const struct peer_worker *w)
 	return w->ask.answered && w->ask.asked > rt_peer_state(w)->told;
 }
 
-/* A person has said what to do about it. True: it is done. */
+/* Has a person decided about sending again? True: the decision is carried out. */
 static bool again_is_answered(struct peer_worker *w)
 {
 	if (!w->ask.again_answered || w->ask.again <= rt_peer_state(w)->judged)
@@ -272,7 +272,7 @@ static bool again_is_answered(struct peer_worker *w)
 	return true;
 }
 
-/* Nobody here knows whether the message has arrived. */
+/* The arrival of the message is uncertain: finds out, in the way that the peer supports. */
 static void doubt(struct peer_worker *w)
 {
 	const struct uar_run_peer *p = rt_peer_state(w);
@@ -346,8 +346,8 @@ static void set_held(struct peer_worker *w)
 	ops_of(w)->pause(w->remote, hold);
 }
 
-/* An answer of which nobody knows: while the task asks, it has arrived only if the peer
- * remembers it. True: the task is not what it was. */
+/* An answer was sent and the task still asks: only if the peer remembers the message has it
+ * arrived, and the task asks anew. True: it has not, or the peer cannot tell. */
 static bool answer_is_in_doubt(const struct peer_worker *w, const struct uar_remote_view *v)
 {
 	return w->doubtful && w->doing == PEER_LOOKS && uar_remote_asks(v->state) && !v->knows;
@@ -372,7 +372,7 @@ static void on_update(void *ctx, const struct uar_remote_view *v)
 		return;
 	}
 	if (w->seen.over && !uar_remote_over(v->state))
-		return; /* an end is one */
+		return; /* an end is final */
 	if (!rt_peer_tell(w, v))
 		w->doing = PEER_RESTS;
 	set_held(w);
@@ -412,7 +412,7 @@ static void end_seek(struct peer_worker *w)
 		rt_peer_ask_again(w);
 }
 
-/* The stream said that it is over: the task itself has all of it. */
+/* After a stream that reported the end the task is fetched: it has everything. */
 static void end_stream(struct peer_worker *w)
 {
 	if (w->seen.over && w->task_id[0] && w->can.streams)
@@ -449,7 +449,7 @@ static void end_cut(struct peer_worker *w)
 		rt_peer_lost(w, "the connection to the peer ended", 0);
 }
 
-/* What it cannot do is done in another way. */
+/* Uses another operation instead of the one that the peer does not support. */
 static void end_unsupported(struct peer_worker *w, const char *why)
 {
 	if (w->doing == PEER_SENDS && w->can.streams) {
@@ -626,7 +626,7 @@ static void leave_loads(struct peer_worker *w)
 	uar_timer_stop(sched_of(w), &w->timer);
 }
 
-/* What is being sent is waited for until the peer has named its task. */
+/* A message that is being sent is waited for until the peer has named its task. */
 static void peer_cancel(struct worker *base)
 {
 	struct peer_worker *w = (struct peer_worker *)base;

@@ -1,8 +1,8 @@
-/* flow.c - workflow.run: what is done where llm.chat calls a model.
+/* flow.c - workflow.run: the step at which llm.chat would call its model.
  *
- * The rounds of the log say which calls were made and what came of them; from that flow/ computes
- * what the nodes have come to and what is to be called next. Both are recorded in one append, and
- * the worker that begins after it makes the calls as if a model had asked for them. */
+ * The rounds of the log have the calls and their results; from these flow/ computes the state of
+ * the nodes and the next calls. Both are recorded in one append. The worker that begins after it
+ * makes the calls as if a model had asked for them. */
 #include "base/seal.h"
 #include "flow/flow.h"
 #include "json/limits.h"
@@ -20,7 +20,7 @@ struct looking {
 	struct uar_flow_step *before, *now;
 };
 
-/* --- what there is -------------------------------------------------------------------------- */
+/* --- the state so far ----------------------------------------------------------------------- */
 
 /* All inputs in one object. */
 static uar_err read_inputs(struct looking *k)
@@ -77,7 +77,7 @@ static uar_err read_calls(struct looking *k)
 	return UAR_OK;
 }
 
-/* What was recorded with the last round is what it looked like then. */
+/* The step that was recorded with the last round, computed again for its time. */
 static uar_err look_back(struct looking *k)
 {
 	struct uar_flow_ask then = k->ask;
@@ -204,7 +204,7 @@ static uar_err seal_calls(struct llm *w, struct uar_buf *calls)
 	return e;
 }
 
-/* What has changed and what is called are one fact. */
+/* Changes of nodes and the next calls are recorded together. */
 static uar_err plan(struct looking *k)
 {
 	struct llm *w = k->w;
@@ -234,9 +234,10 @@ static void fail_node(struct looking *k)
 	struct uar_command c = { .kind = UAR_CMD_FAIL };
 	char text[UAR_TEXT_MESSAGE];
 
-	snprintf(text, sizeof text, "node %.*s: %.*s", UAR_FMT(f->id), UAR_FMT(n->message));
-	c.fail = (struct uar_failure){ UAR_STR("NODE_FAILED"),
-				       uar_str_utf8_prefix(uar_str_c(text), sizeof text - 1),
+	snprintf(text, sizeof text, "node %.*s: %.*s", UAR_FMT(f->id),
+		 UAR_FMT(uar_str_utf8_prefix(n->message,
+					     sizeof text - UAR_LIMIT_FLOW_NODE_ID - 16)));
+	c.fail = (struct uar_failure){ UAR_STR("NODE_FAILED"), uar_str_c(text),
 				       UAR_STR("execution"), false };
 	rt_send(k->w->base.run, &c);
 }
@@ -266,14 +267,14 @@ static void refuse_answer(struct looking *k, const struct uar_error *error)
 	struct uar_command c = { .kind = UAR_CMD_FAIL };
 	char text[UAR_TEXT_MESSAGE];
 
-	snprintf(text, sizeof text, "the output is not what schemas.outputs says: %s%s%s",
+	snprintf(text, sizeof text, "the output does not match schemas.outputs: %s%s%s",
 		 error->where, error->where[0] ? ": " : "", uar_error_text(error));
 	c.fail = (struct uar_failure){ UAR_STR(UAR_OUTPUT_INVALID), uar_str_c(text),
 				       UAR_STR("execution"), false };
 	rt_send(k->w->base.run, &c);
 }
 
-/* A text is said as it is, another value as JSON. */
+/* A text is answered as it is, any other value as JSON. */
 static uar_err say(struct looking *k)
 {
 	static const struct uar_command finish = { .kind = UAR_CMD_FINISH };

@@ -13,7 +13,7 @@ enum peer_doing {
 	PEER_OPENS,   /* its card is read */
 	PEER_SENDS,   /* a message */
 	PEER_LOOKS,   /* at the task */
-	PEER_SEEKS,   /* the task of a message of which nobody knows whether it has arrived */
+	PEER_SEEKS,   /* the task of a message whose arrival is uncertain */
 	PEER_FOLLOWS, /* the stream of the task */
 	PEER_CHECKS,  /* the task, once its stream has said that it is over */
 	PEER_CANCELS,
@@ -70,7 +70,7 @@ struct peer_worker {
 		bool streams, lists, idempotent;
 	} can;	       /* the peer */
 	bool leaving;  /* the run is being cancelled */
-	bool doubtful; /* nobody knows whether what was sent has arrived */
+	bool doubtful; /* the arrival of the last message is uncertain */
 	bool kept, held, news;
 };
 

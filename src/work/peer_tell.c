@@ -1,5 +1,4 @@
-/* peer_tell.c - what an agent of another runtime says, as commands of the run; and what it is told.
- */
+/* peer_tell.c - turns what the peer says into commands of the run, and answers into messages. */
 #include "work/peer_int.h"
 
 #include "event/limits.h"
@@ -159,7 +158,8 @@ static bool goes_on(const struct peer_worker *w, const struct uar_remote_view *v
 	return strcmp(before, now) == 0;
 }
 
-/* Text that came anew so often is told once more, at the end: each time costs all of it. */
+/* Replaced text is recorded as a whole. After PEER_AGAIN replacements only the last one is, when
+ * the task is over. */
 static bool is_held_back(const struct peer_worker *w, const struct uar_remote_view *v)
 {
 	return w->said.again >= UAR_LIMIT_PEER_AGAIN && w->said.bytes &&
@@ -175,7 +175,7 @@ static void begin_anew(struct peer_worker *w)
 	uar_sha256_init(&w->said.hash);
 }
 
-/* What may be the beginning of a secret waits for what follows. */
+/* Text that may be the beginning of a secret is held back until more of it comes. */
 static bool tell_more(struct peer_worker *w, uar_str more, bool is_last)
 {
 	struct uar_buf b = uar_buf_make(4 * more.n + 64);
@@ -211,7 +211,7 @@ static bool tell_text(struct peer_worker *w, const struct uar_remote_view *v)
 	return tell_more(w, uar_str_from(v->text, w->said.bytes), uar_remote_over(v->state));
 }
 
-/* --- all of it ------------------------------------------------------------------------------- */
+/* --- updates --------------------------------------------------------------------------------- */
 
 static void artifacts_kept(void *ctx, uar_err e, uar_str json)
 {
@@ -400,14 +400,14 @@ void rt_peer_ask_again(struct peer_worker *w)
 	send_ask(w, &a);
 }
 
-/* --- what the peer is told ------------------------------------------------------------------- */
+/* --- messages to the peer -------------------------------------------------------------------- */
 
 static bool is_given(const struct peer_answers *a)
 {
 	return uar_str_is(a->decision, "submit") || uar_str_is(a->decision, "allow");
 }
 
-/* A plain text where the peer asked without a schema; a decision for whoever wants one. */
+/* A text if the peer asked without a schema, its data if with one, else the decision as both. */
 static uar_err write_answer(const struct peer_answers *a, struct uar_buf *text,
 			    struct uar_buf *data)
 {

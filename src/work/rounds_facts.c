@@ -83,7 +83,6 @@ uar_err rt_rounds_note_asked(struct rounds_load *l, const struct uar_event *ev,
 {
 	uar_str id = text_of(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
 	struct fact *f = id.n ? fact_of(l, id) : NULL;
-
 	enum uar_action_type type = uar_action_type_parse(text_of(p, "action_type"));
 	uar_str kind = text_of(uar_json_get(p, UAR_STR("scope")), "kind");
 
