@@ -28,7 +28,7 @@ struct errand {
 	struct uar_read read;
 	struct uar_rows_query rows;
 	struct uar_buf answer;
-	int64_t answer_bytes; /* of all of it */
+	int64_t answer_bytes;			 /* of all of it */
 	char message_id[UAR_LIMIT_ID_BYTES + 1]; /* whose text is in `answer` */
 	uar_str status, code, message;		 /* how the run ended */
 	bool retryable;

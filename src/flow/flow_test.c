@@ -222,15 +222,14 @@ TEST(runs_an_agent_and_waits_for_it, "WF-03")
 }
 
 #define REST(ID, BYTES)                                                                            \
-	"{\"subagent_id\":\"" ID "\",\"status\":\"completed\",\"recoverable\":true,"                 \
+	"{\"subagent_id\":\"" ID "\",\"status\":\"completed\",\"recoverable\":true,"               \
 	"\"answer\":\"hello\",\"answer_bytes\":" BYTES "}"
 
 static void two_agents_end(struct story *t, const char *waited)
 {
 	story_begin(t,
 		    FLOW(NODE("a", "agent", "{\"agent\":\"echo\"}")
-				 NODE("b", "agent", "{\"agent\":\"echo\"}")
-					 NODE("j", "join", "{}"),
+				 NODE("b", "agent", "{\"agent\":\"echo\"}") NODE("j", "join", "{}"),
 			 EDGE("s", "a") "," EDGE("s", "b") "," EDGE("a", "j") "," EDGE(
 				 "b", "j") "," EDGE("j", "e")),
 		    "{\"message\":\"hi\"}");

@@ -18,7 +18,7 @@ struct flow_run {
 	size_t call_count, unended;
 	uar_str children[UAR_LIMIT_FLOW_CHILDREN]; /* ids of those that are at work */
 	size_t child_count, spawned;		   /* spawned: or are about to be */
-	uar_str cut; /* one of them is at rest, and its answer was not told whole */
+	uar_str cut; /* id of one of them that is at rest, but whose answer was cut; empty: none */
 	int64_t now_us, made_us, until_us;
 	uar_err err;
 };

@@ -61,7 +61,7 @@ static const struct uar_json *children_of(const struct flow_told *t)
 		       : NULL;
 }
 
-/* Is that all that it answered? */
+/* Does the record have the whole answer? */
 static bool is_whole(const struct uar_json *child)
 {
 	int64_t bytes = uar_json_int(uar_json_get(child, UAR_STR("answer_bytes")), 0);
@@ -69,8 +69,8 @@ static bool is_whole(const struct uar_json *child)
 	return bytes <= (int64_t)uar_flow_setting(child, "answer").n;
 }
 
-/* How a child came to rest; NULL: it has not. *out_cut: it has, and is to be waited for alone,
- * because a wait for many tells the beginnings of their answers. */
+/* The record of a child that is at rest; NULL: it is not. *out_cut: it is, but a wait for several
+ * children has cut its answer, so that it has to be waited for alone. */
 static const struct uar_json *find_rest(const struct flow_run *r, uar_str child, bool *out_cut)
 {
 	*out_cut = false;
@@ -264,13 +264,13 @@ static void take_child(struct flow_run *r, struct flow_unit *u, const struct uar
 	uar_str why = uar_flow_setting(uar_json_get(child, UAR_STR("last_error")), "message");
 
 	if (uar_str_is(status, "completed") && !is_whole(child))
-		unit_fails(u, "result_too_large",
-			   uar_arena_printf(r->arena,
-					    "the answer has %lld bytes, and the first %zu are kept",
-					    (long long)uar_json_int(
-						    uar_json_get(child, UAR_STR("answer_bytes")),
-						    0),
-					    uar_flow_setting(child, "answer").n));
+		unit_fails(
+			u, "result_too_large",
+			uar_arena_printf(r->arena,
+					 "the answer has %lld bytes, and the first %zu are kept",
+					 (long long)uar_json_int(
+						 uar_json_get(child, UAR_STR("answer_bytes")), 0),
+					 uar_flow_setting(child, "answer").n));
 	else if (uar_str_is(status, "completed"))
 		take_answer(r, u, uar_flow_setting(child, "answer"));
 	else
