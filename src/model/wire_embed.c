@@ -10,6 +10,7 @@ struct embedding {
 	struct uar_call *call;
 	struct uar_buf body;
 	size_t n;
+	uar_str key; /* the provider's, which no reason may name */
 	void (*done)(void *ctx, const struct uar_model_embedded *r);
 	void *ctx;
 };
@@ -39,6 +40,18 @@ static uar_err on_bytes(void *ctx, uar_str bytes)
 	return m->body.err;
 }
 
+/* The square of a length must fit into a float, and no embedder goes near it. */
+static const double largest = 1e15;
+
+/* null stands where an embedder had no number (NaN): a guess would be found by what it is not. */
+static bool is_component(const struct uar_json *v)
+{
+	bool number = v->kind == UAR_JSON_INT || v->kind == UAR_JSON_DOUBLE;
+	double d = uar_json_double(v, 0);
+
+	return number && d <= largest && d >= -largest;
+}
+
 /* One vector of the list; `index` says whose it is, else its place does. */
 static uar_err read_vector(const struct uar_json *j, struct uar_model_embedded *r, float *to,
 			   size_t place)
@@ -50,8 +63,11 @@ static uar_err read_vector(const struct uar_json *j, struct uar_model_embedded *
 	if (at < 0 || (size_t)at >= r->n || !list || list->kind != UAR_JSON_ARRAY ||
 	    list->count != r->dims)
 		return UAR_EPROVIDER;
-	for (const struct uar_json *v = uar_json_at(list, 0); v; v = v->next)
+	for (const struct uar_json *v = uar_json_at(list, 0); v; v = v->next) {
+		if (!is_component(v))
+			return UAR_EPROVIDER;
 		to[(size_t)at * r->dims + i++] = (float)uar_json_double(v, 0);
+	}
 	return UAR_OK;
 }
 
@@ -79,6 +95,21 @@ static uar_err read_vectors(const struct uar_json *root, struct uar_model_embedd
 	return e;
 }
 
+/* What the provider says about it, as of a model: often it is what to do. */
+static void explain(const struct embedding *m, int status, uar_str body, struct uar_arena *arena,
+		    char *text, size_t size)
+{
+	struct uar_reply_verdict v = { .failure = UAR_MODEL_FAIL_NONE };
+	const struct uar_json *j = NULL;
+
+	snprintf(text, size, "the provider answered with status %d", status);
+	if (uar_json_parse(body, NULL, arena, &j, NULL))
+		return;
+	uar_reply_fail_json(&v, j, status, m->key);
+	snprintf(text, size, "the provider answered with status %d: %.*s", status, (int)v.message_n,
+		 v.message);
+}
+
 static void on_end(void *ctx, uar_err e, int status, uar_str body, const char *reason)
 {
 	static const struct uar_json_limits limits = { .bytes = UAR_LIMIT_MODEL_EMBEDDINGS };
@@ -86,12 +117,11 @@ static void on_end(void *ctx, uar_err e, int status, uar_str body, const char *r
 	struct uar_model_embedded r = { .err = e, .reason = reason ? reason : "", .n = m->n };
 	const struct uar_json *root = NULL;
 	struct uar_arena arena;
-	char text[64];
+	char text[64 + UAR_LIMIT_MODEL_MESSAGE];
 
-	(void)body;
 	uar_arena_init(&arena, 0);
 	if (!e && (status < 200 || status >= 300)) {
-		snprintf(text, sizeof text, "the provider answered with status %d", status);
+		explain(m, status, body, &arena, text, sizeof text);
 		r.err = UAR_EPROVIDER;
 		r.reason = text;
 	} else if (!e) {
@@ -100,7 +130,8 @@ static void on_end(void *ctx, uar_err e, int status, uar_str body, const char *r
 			r.err = read_vectors(root, &r, &arena);
 		if (r.err && r.err != UAR_ENOMEM) {
 			r.err = UAR_EPROVIDER;
-			r.reason = "the provider's answer is no list of vectors of one length";
+			r.reason = "the provider's answer is not one vector of numbers for each "
+				   "text, all of one length";
 		}
 	}
 	r.retryable = r.err && (e || status == 429 || status >= 500);
@@ -145,6 +176,7 @@ uar_err uar_wire_embed(struct uar_model *model, const struct uar_model_embed *r,
 		return UAR_ENOMEM;
 	*m = (struct embedding){ .body = uar_buf_make(UAR_LIMIT_MODEL_EMBEDDINGS),
 				 .n = r->n,
+				 .key = wire->key,
 				 .done = r->done,
 				 .ctx = r->ctx };
 	uar_list_add_last(&wire->embeddings, &m->node);

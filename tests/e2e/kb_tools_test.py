@@ -477,6 +477,26 @@ def failed_vectors():
         check("partial" not in outputs(s, "a", ask)[0], "whole again")
 
 
+@test("vectors_that_are_no_numbers_are_refused_with_what_the_provider_says", "MEM-03")
+def bad_vectors():
+    bad = {"null": None, "text": "0.5", "far": 1e39, "square": -1e30}
+    with Embedder(lambda text: [0.1, 1.0, next((v for k, v in bad.items() if k in text), 2.0)]) as e, Server(env=e.env()) as s:
+        put(s, "v", "good", "granite")
+        wait_until(lambda: state(s, "v", "good")["state"] == "ready")
+        for name in bad:
+            put(s, "v", name, f"granite, {name}")
+            wait_until(lambda name=name: state(s, "v", name)["state"] != "pending")
+            at = state(s, "v", name)
+            check(at["state"] == "failed" and "vector of numbers" in at["error"], name, at)
+            a = s.http.post("/api/kb/v/search", {"query": name, "mode": "vector"})
+            check(a.status == 502 and "vector of numbers" in a.body.decode(), name, a.body)
+        equal(names(s, "v", "granite", mode="vector"), ["good"])
+        e.failures, e.status = 1000, 404
+        put(s, "v", "lost", "granite, lost")
+        wait_until(lambda: state(s, "v", "lost")["state"] == "failed")
+        equal(state(s, "v", "lost")["error"], "the provider answered with status 404: busy")
+
+
 def partial(s, collection, query):
     return s.http.post(f"/api/kb/{collection}/search", {"query": query, "mode": "vector"}).json.get("partial")
 
