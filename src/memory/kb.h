@@ -234,7 +234,11 @@ struct uar_kb_pending {
 	uar_str embedding;
 	uar_str raw; /* what a program has to read first; empty: the text is known */
 };
-UAR_MUST_CHECK uar_err uar_kb_next_pending(struct uar_kb *kb, int64_t after,
+struct uar_kb_after {
+	int64_t row;
+	const char *silent; /* documents of this embedding are looked for until they have words */
+};
+UAR_MUST_CHECK uar_err uar_kb_next_pending(struct uar_kb *kb, const struct uar_kb_after *after,
 					   struct uar_arena *arena, struct uar_kb_pending *out,
 					   struct uar_error *error);
 UAR_MUST_CHECK uar_err uar_kb_set_text(struct uar_kb *kb, int64_t row, uar_str text,

@@ -366,8 +366,9 @@ void kb_unindex_locked(struct uar_kb *kb, int64_t row)
 /* --- what is left to do ------------------------------------------------------------------------
  */
 
-uar_err uar_kb_next_pending(struct uar_kb *kb, int64_t after, struct uar_arena *arena,
-			    struct uar_kb_pending *out, struct uar_error *error)
+uar_err uar_kb_next_pending(struct uar_kb *kb, const struct uar_kb_after *after,
+			    struct uar_arena *arena, struct uar_kb_pending *out,
+			    struct uar_error *error)
 {
 	uar_str *const to[] = { &out->collection, &out->id, &out->media_type, &out->embedding,
 				&out->owner };
@@ -382,10 +383,11 @@ uar_err uar_kb_next_pending(struct uar_kb *kb, int64_t after, struct uar_arena *
 		" d.id, iif(d.text IS NULL, d.raw, NULL) FROM documents d JOIN collections c ON"
 		" c.owner = d.owner AND c.name = d.collection LEFT JOIN ix.indexed i ON"
 		" i.document = d.id WHERE d.id > ?1 AND d.error = '' AND (i.sha256 IS NOT d.sha256"
-		" OR i.model IS NOT c.embedding) ORDER BY d.id LIMIT 1",
+		" OR (i.model IS NOT c.embedding AND c.embedding <> ?2)) ORDER BY d.id LIMIT 1",
 		&st, error);
 	if (!e) {
-		sqlite3_bind_int64(st, 1, after);
+		sqlite3_bind_int64(st, 1, after->row);
+		kb_bind_text(st, 2, uar_str_c(after->silent));
 		if (!kb_step(kb, st, &e, error)) {
 			e = e ? e : UAR_ENOTFOUND;
 		} else {

@@ -13,12 +13,13 @@
 enum { AGAIN_US = 5 * 1000 * 1000, PDF_PATH = 4096 };
 static const int64_t retry_first_us = 60 * 1000000LL, retry_last_us = 3600 * 1000000LL;
 
-enum outcome { NOTHING_LEFT, INDEXED, NEEDS_PROGRAM, NEEDS_VECTORS, FAILED };
+enum outcome { NOTHING_LEFT, INDEXED, WORDED, NEEDS_PROGRAM, NEEDS_VECTORS, FAILED };
 
 struct index_job {
 	struct uar_know_job job;
-	int64_t after;
-	bool retry; /* what failed, first */
+	struct uar_kb_after after;
+	bool retry;			    /* what failed, first */
+	char silent[UAR_LIMIT_KB_NAME + 1]; /* the embedder that is not asked */
 	struct uar_kb_pending p;
 	struct uar_kb_missing missing;
 	struct uar_kb_result result;
@@ -75,7 +76,7 @@ static void run_look(struct uar_kb *kb, struct uar_know_job *j)
 		j->err = uar_kb_retry_failed(kb, &j->error);
 	if (j->err)
 		return;
-	j->err = uar_kb_next_pending(kb, x->after, &j->arena, &x->p, &j->error);
+	j->err = uar_kb_next_pending(kb, &x->after, &j->arena, &x->p, &j->error);
 	if (j->err == UAR_ENOTFOUND) {
 		j->err = UAR_OK;
 		x->outcome = NOTHING_LEFT;
@@ -89,6 +90,11 @@ static void run_look(struct uar_kb *kb, struct uar_know_job *j)
 		snprintf(x->path, sizeof x->path, "%s/reading-%lld.pdf", j->k->dir,
 			 (long long)x->p.row);
 		j->err = write_pdf(x);
+		return;
+	}
+	if (x->silent[0] && uar_str_is(x->p.embedding, x->silent)) {
+		x->outcome = WORDED;
+		j->err = uar_kb_index_words(kb, x->p.row, &j->error);
 		return;
 	}
 	if (!builtin)
@@ -145,6 +151,13 @@ static void rest(struct uar_knowledge *k, int64_t wait_us)
 	} else if (wait_us && uar_timer_set(k->sched, &k->index.timer, wait_us)) {
 		k->index.again = true; /* the next document wakes it */
 	}
+}
+
+/* It is asked again after a pause. */
+static void rest_silent(struct uar_knowledge *k)
+{
+	k->index.silent[0] = 0;
+	rest(k, AGAIN_US);
 }
 
 static void log_failure(struct uar_knowledge *k, const struct uar_know_job *j)
@@ -298,6 +311,16 @@ static uar_err start_program(struct uar_knowledge *k, struct index_job *x)
 /* --- a provider ---------------------------------------------------------------------------------
  */
 
+/* What waits behind the document is at least found by its words. */
+static void note_silence(struct uar_knowledge *k, struct index_job *x)
+{
+	snprintf(k->index.silent, sizeof k->index.silent, "%.*s", UAR_FMT(x->p.embedding));
+	k->index.after = x->p.row;
+	k->index.held = NULL;
+	uar_know_free(&x->job);
+	look_next(k);
+}
+
 static void on_embedded(void *ctx, const struct uar_model_embedded *r)
 {
 	struct uar_knowledge *k = ctx;
@@ -307,9 +330,7 @@ static void on_embedded(void *ctx, const struct uar_model_embedded *r)
 	if (r->err && r->retryable) {
 		x->job.err = uar_error_set(&x->job.error, r->err, "%s", r->reason);
 		log_failure(k, &x->job);
-		k->index.held = NULL;
-		uar_know_free(&x->job);
-		rest(k, AGAIN_US);
+		note_silence(k, x);
 		return;
 	}
 	if (r->err) {
@@ -387,10 +408,14 @@ static void looked(struct uar_know_job *j)
 		rest(k, AGAIN_US);
 	} else if (x->outcome == NOTHING_LEFT) {
 		uar_know_free(j);
-		rest_long(k);
-	} else if (x->outcome == INDEXED) {
+		if (k->index.silent[0])
+			rest_silent(k);
+		else
+			rest_long(k);
+	} else if (x->outcome == INDEXED || x->outcome == WORDED) {
 		k->index.after = x->p.row;
-		k->index.retry_us = 0;
+		if (x->outcome == INDEXED)
+			k->index.retry_us = 0;
 		uar_know_free(j);
 		look_next(k);
 	} else {
@@ -406,8 +431,9 @@ static void look_next(struct uar_knowledge *k)
 		rest(k, AGAIN_US);
 		return;
 	}
-	x->after = k->index.after;
+	x->after = (struct uar_kb_after){ k->index.after, x->silent };
 	x->retry = k->index.retry;
+	memcpy(x->silent, k->index.silent, sizeof x->silent);
 	k->index.failed &= !x->retry;
 	k->index.retry = false;
 	x->job.run = run_look;

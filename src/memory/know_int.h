@@ -20,6 +20,9 @@ struct know_indexer {
 	bool late;
 	bool failed, slow, retry; /* one has no vectors; the timer is for it; it is tried again */
 	int64_t retry_us;	  /* how long the last such wait was */
+	/* The embedder that does not answer; empty: none. Until it is asked again, after a pause,
+	 * documents that need it get their words alone. */
+	char silent[UAR_LIMIT_KB_NAME + 1];
 	size_t done, total;
 	char document[UAR_LIMIT_KB_NAME + 1];
 	char *owner; /* of that document; NULL: none is known */

@@ -497,6 +497,24 @@ def bad_vectors():
         equal(state(s, "v", "lost")["error"], "the provider answered with status 404: busy")
 
 
+@test("an_embedder_that_does_not_answer_holds_up_neither_words_nor_other_embedders", "MEM-03")
+def silent_embedder():
+    with Embedder(vector) as e, Server(env=e.env()) as s:
+        equal(s.http.send("PUT", "/api/kb/own", {"embedding": "builtin"}).status, 200)
+        e.failures = 10 ** 9
+        for name in "abc":
+            put(s, "v", name, f"granite of quarry {name}")
+        put(s, "own", "d", "granite of quarry d")
+        wait_until(lambda: state(s, "own", "d")["state"] == "ready")
+        wait_until(lambda: sorted(names(s, "v", "granite", mode="keyword")) == ["a", "b", "c"], "words find them")
+        equal({state(s, "v", d)["state"] for d in "abc"}, {"pending"})
+        put(s, "v", "a", "marble of quarry a")
+        wait_until(lambda: names(s, "v", "marble", mode="keyword") == ["a"], "and what changed")
+        e.failures = 0
+        wait_until(lambda: all(state(s, "v", d)["state"] == "ready" for d in "abc"))
+        equal(s.http.send("POST", "/api/kb-index/check").json["ok"], True)
+
+
 def partial(s, collection, query):
     return s.http.post(f"/api/kb/{collection}/search", {"query": query, "mode": "vector"}).json.get("partial")
 
