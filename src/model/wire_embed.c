@@ -96,18 +96,20 @@ static uar_err read_vectors(const struct uar_json *root, struct uar_model_embedd
 }
 
 /* What the provider says about it, as of a model: often it is what to do. */
-static void explain(const struct embedding *m, int status, uar_str body, struct uar_arena *arena,
-		    char *text, size_t size)
+static void explain(const struct embedding *m, int status, uar_str body, char *text, size_t size)
 {
 	struct uar_reply_verdict v = { .failure = UAR_MODEL_FAIL_NONE };
 	const struct uar_json *j = NULL;
+	struct uar_arena arena;
 
+	uar_arena_init(&arena, 0);
 	snprintf(text, size, "the provider answered with status %d", status);
-	if (uar_json_parse(body, NULL, arena, &j, NULL))
-		return;
-	uar_reply_fail_json(&v, j, status, m->key);
-	snprintf(text, size, "the provider answered with status %d: %.*s", status, (int)v.message_n,
-		 v.message);
+	if (!uar_json_parse(body, NULL, &arena, &j, NULL)) {
+		uar_reply_fail_json(&v, j, status, m->key);
+		snprintf(text, size, "the provider answered with status %d: %.*s", status,
+			 (int)v.message_n, v.message);
+	}
+	uar_arena_fini(&arena);
 }
 
 static void on_end(void *ctx, uar_err e, int status, uar_str body, const char *reason)
@@ -121,7 +123,7 @@ static void on_end(void *ctx, uar_err e, int status, uar_str body, const char *r
 
 	uar_arena_init(&arena, 0);
 	if (!e && (status < 200 || status >= 300)) {
-		explain(m, status, body, &arena, text, sizeof text);
+		explain(m, status, body, text, sizeof text);
 		r.err = UAR_EPROVIDER;
 		r.reason = text;
 	} else if (!e) {
