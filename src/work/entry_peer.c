@@ -27,16 +27,6 @@ const struct uar_run_peer *rt_peer_state(const struct peer_worker *w)
 	return &uar_run_rare(rt_state(w->base.run))->peer;
 }
 
-static const struct uar_remotes_ops *ops_of(const struct peer_worker *w)
-{
-	return rt_work(w->base.run)->o.remotes->ops;
-}
-
-static struct uar_sched *sched_of(const struct peer_worker *w)
-{
-	return rt_sched(rt_engine(w->base.run));
-}
-
 static uar_str task_of(const struct peer_worker *w)
 {
 	return uar_str_c(w->task_id);
@@ -48,38 +38,6 @@ static void fail(struct peer_worker *w, uar_err e, const char *why)
 	rt_send_fail(w->base.run, e, "execution", why);
 }
 
-/* --- the end of a cancel ----------------------------------------------------------------- */
-
-static void stopped(struct peer_worker *w)
-{
-	struct uar_command c = { .kind = UAR_CMD_STOPPED };
-
-	w->doing = PEER_RESTS;
-	uar_timer_stop(sched_of(w), &w->limit);
-	rt_send(w->base.run, &c);
-}
-
-/* The run is cancelled all the same: the peer may go on. */
-static void stopped_here_alone(struct peer_worker *w, const char *why)
-{
-	struct uar_command c = { .kind = UAR_CMD_NOTE };
-
-	c.note = (struct uar_note){ .kind = UAR_NOTE_WARNING,
-				    .code = UAR_STR("PEER_NOT_CANCELLED"),
-				    .text = uar_str_c(why) };
-	rt_send(w->base.run, &c);
-	stopped(w);
-}
-
-static void limit_passed(struct uar_timer *t)
-{
-	struct peer_worker *w = UAR_OWNER(t, struct peer_worker, limit);
-
-	if (w->remote)
-		ops_of(w)->leave(w->remote);
-	stopped_here_alone(w, "the peer did not confirm the cancel in time");
-}
-
 /* --- operations -------------------------------------------------------------------------- */
 
 static void began(struct peer_worker *w, enum peer_doing doing, uar_err e)
@@ -88,7 +46,7 @@ static void began(struct peer_worker *w, enum peer_doing doing, uar_err e)
 	w->news = false;
 	w->said.made = PEER_SAID_BEFORE;
 	if (e && w->leaving)
-		stopped_here_alone(w, uar_err_text(e));
+		rt_peer_stopped_here_alone(w, uar_err_text(e));
 	else if (e)
 		fail(w, e, uar_err_text(e));
 }
@@ -96,17 +54,19 @@ static void began(struct peer_worker *w, enum peer_doing doing, uar_err e)
 static void send_message(struct peer_worker *w)
 {
 	w->doubtful = true;
-	began(w, PEER_SENDS, ops_of(w)->send(w->remote, &w->message, w->can.streams));
+	began(w, PEER_SENDS, rt_peer_ops(w)->send(w->remote, &w->message, w->can.streams));
 }
 
 static void look(struct peer_worker *w, enum peer_doing doing)
 {
-	began(w, doing, ops_of(w)->get(w->remote, task_of(w), uar_str_c(w->message_id)));
+	began(w, doing, rt_peer_ops(w)->get(w->remote, task_of(w), uar_str_c(w->message_id)));
 }
 
 static void on_poll(struct uar_timer *t)
 {
-	look(UAR_OWNER(t, struct peer_worker, timer), PEER_LOOKS);
+	struct peer_worker *w = UAR_OWNER(t, struct peer_worker, timer);
+
+	look(w, w->leaving ? PEER_CONFIRMS : PEER_LOOKS);
 }
 
 static void poll_later(struct peer_worker *w)
@@ -115,7 +75,7 @@ static void poll_later(struct peer_worker *w)
 	w->poll_us = w->news || !w->poll_us ? FIRST_POLL_US : 2 * w->poll_us;
 	if (w->poll_us > UAR_LIMIT_PEER_POLL_MS * 1000LL)
 		w->poll_us = UAR_LIMIT_PEER_POLL_MS * 1000LL;
-	if (uar_timer_set(sched_of(w), &w->timer, w->poll_us))
+	if (uar_timer_set(rt_peer_sched(w), &w->timer, w->poll_us))
 		fail(w, UAR_ENOMEM, "out of memory");
 }
 
@@ -286,10 +246,11 @@ static void doubt(struct peer_worker *w)
 		send_first(w);
 	else if (w->can.lists)
 		began(w, PEER_SEEKS,
-		      ops_of(w)->find(w->remote, uar_str_c(w->message_id),
-				      since_us > 0 ? since_us : 0));
+		      rt_peer_ops(w)->find(w->remote, uar_str_c(w->message_id),
+					   since_us > 0 ? since_us : 0));
 	else if (w->leaving)
-		stopped_here_alone(w, "it is not known whether the peer has got the message");
+		rt_peer_stopped_here_alone(w,
+					   "it is not known whether the peer has got the message");
 	else if (!again_is_answered(w))
 		rt_peer_ask_again(w);
 }
@@ -299,11 +260,11 @@ static void decide(struct peer_worker *w)
 	const struct uar_run_peer *p = rt_peer_state(w);
 
 	if (w->leaving && w->task_id[0])
-		began(w, PEER_CANCELS, ops_of(w)->cancel(w->remote, task_of(w)));
+		began(w, PEER_CANCELS, rt_peer_ops(w)->cancel(w->remote, task_of(w)));
 	else if (p->sending)
 		doubt(w);
 	else if (w->leaving)
-		stopped(w);
+		rt_peer_stopped(w);
 	else if (!w->task_id[0])
 		send_first(w);
 	else
@@ -321,7 +282,7 @@ static void go_on(struct peer_worker *w)
 	} else if (uar_remote_asks(w->seen.state)) {
 		rt_peer_ask(w);
 	} else if (w->can.streams && w->cuts < UAR_LIMIT_PEER_CUTS) {
-		began(w, PEER_FOLLOWS, ops_of(w)->follow(w->remote, task_of(w)));
+		began(w, PEER_FOLLOWS, rt_peer_ops(w)->follow(w->remote, task_of(w)));
 	} else {
 		poll_later(w);
 	}
@@ -343,7 +304,7 @@ static void set_held(struct peer_worker *w)
 	if (hold == w->held || !w->remote)
 		return;
 	w->held = hold;
-	ops_of(w)->pause(w->remote, hold);
+	rt_peer_ops(w)->pause(w->remote, hold);
 }
 
 /* An answer was sent and the task still asks: only if the peer remembers the message has it
@@ -367,7 +328,7 @@ static void on_update(void *ctx, const struct uar_remote_view *v)
 		w->ask.allowed = v->has_history;
 		return;
 	}
-	if (w->doing == PEER_CANCELS) {
+	if (w->doing == PEER_CANCELS || w->doing == PEER_CONFIRMS) {
 		w->seen.state = v->state;
 		return;
 	}
@@ -403,9 +364,10 @@ static void end_seek(struct peer_worker *w)
 	else if (w->task_id[0])
 		go_on(w);
 	else if (w->leaving)
-		w->ask.allowed ? stopped(w)
-			       : stopped_here_alone(w, "it is not known whether the peer has got "
-						       "the message");
+		w->ask.allowed
+			? rt_peer_stopped(w)
+			: rt_peer_stopped_here_alone(w, "it is not known whether the peer has got "
+							"the message");
 	else if (w->ask.allowed)
 		send_again(w, UAR_PEER_IDLE);
 	else if (!again_is_answered(w))
@@ -416,7 +378,7 @@ static void end_seek(struct peer_worker *w)
 static void end_stream(struct peer_worker *w)
 {
 	if (w->seen.over && w->task_id[0] && w->can.streams)
-		began(w, PEER_CHECKS, ops_of(w)->get(w->remote, task_of(w), UAR_STR("")));
+		began(w, PEER_CHECKS, rt_peer_ops(w)->get(w->remote, task_of(w), UAR_STR("")));
 	else if (w->seen.over)
 		conclude_when_kept(w);
 	else {
@@ -434,8 +396,9 @@ static void end_well(struct peer_worker *w)
 	case PEER_LOOKS: end_look(w); return;
 	case PEER_SEEKS: end_seek(w); return;
 	case PEER_CHECKS: conclude_when_kept(w); return;
-	case PEER_CANCELS: stopped(w); return;
 	case PEER_OPENS:
+	case PEER_CANCELS:
+	case PEER_CONFIRMS:
 	case PEER_RESTS: return;
 	}
 }
@@ -459,7 +422,7 @@ static void end_unsupported(struct peer_worker *w, const char *why)
 		w->cuts = UAR_LIMIT_PEER_CUTS; /* it may be over, or has no streams */
 		look(w, PEER_LOOKS);
 	} else if (w->doing == PEER_SEEKS && w->leaving) {
-		stopped_here_alone(w, why);
+		rt_peer_stopped_here_alone(w, why);
 	} else if (w->doing == PEER_SEEKS) {
 		if (!again_is_answered(w))
 			rt_peer_ask_again(w);
@@ -493,13 +456,12 @@ static void on_end(void *ctx, const struct uar_remote_end *end)
 	w->held = false;
 	if (w->doing == PEER_RESTS)
 		return; /* the run has ended meanwhile */
-	if (end->how == UAR_REMOTE_DONE || w->doing == PEER_CHECKS)
+	if (w->doing == PEER_CANCELS || w->doing == PEER_CONFIRMS)
+		rt_peer_end_cancel(w, end);
+	else if (end->how == UAR_REMOTE_DONE || w->doing == PEER_CHECKS)
 		end_well(w); /* what the stream said counts when the task cannot be asked for */
-	else if (w->leaving && w->doing == PEER_CANCELS &&
-		 (end->how == UAR_REMOTE_NOT_THERE || end->how == UAR_REMOTE_UNSUPPORTED))
-		stopped(w); /* it was over */
 	else if (w->leaving)
-		stopped_here_alone(w, end->reason);
+		rt_peer_stopped_here_alone(w, end->reason);
 	else
 		end_badly(w, end);
 }
@@ -541,7 +503,7 @@ static void on_opened(void *ctx, const struct uar_remote_card *card)
 	if (!e)
 		e = rt_peer_answers_load(w->base.run, answers_ready, w, &w->load.answers);
 	if (e && w->leaving)
-		stopped_here_alone(w, uar_error_text(&error));
+		rt_peer_stopped_here_alone(w, uar_error_text(&error));
 	else if (e)
 		rt_peer_fail(w, "PEER_SETUP", "setup_missing",
 			     uar_str_c(error.text[0] ? error.text : uar_err_text(e)));
@@ -579,7 +541,7 @@ static void definition_ready(void *ctx, uar_err e, const struct uar_error *error
 
 static uar_err arm_limit(struct peer_worker *w)
 {
-	return w->leaving ? uar_timer_set(sched_of(w), &w->limit,
+	return w->leaving ? uar_timer_set(rt_peer_sched(w), &w->limit,
 					  UAR_LIMIT_PEER_CANCEL_SECONDS * 1000000LL)
 			  : UAR_OK;
 }
@@ -623,7 +585,7 @@ static void leave_loads(struct peer_worker *w)
 	w->load.find = NULL;
 	w->load.answers = NULL;
 	w->load.keeping = NULL;
-	uar_timer_stop(sched_of(w), &w->timer);
+	uar_timer_stop(rt_peer_sched(w), &w->timer);
 }
 
 /* A message that is being sent is waited for until the peer has named its task. */
@@ -634,14 +596,14 @@ static void peer_cancel(struct worker *base)
 	w->leaving = true;
 	leave_loads(w);
 	if (arm_limit(w)) {
-		stopped_here_alone(w, "out of memory");
+		rt_peer_stopped_here_alone(w, "out of memory");
 		return;
 	}
 	if (w->load.definition || w->doing == PEER_OPENS || !w->remote)
 		return; /* the card first; without one the run fails already */
 	if (w->doing == PEER_SENDS && !w->task_id[0])
 		return;
-	ops_of(w)->leave(w->remote);
+	rt_peer_ops(w)->leave(w->remote);
 	decide(w);
 }
 
@@ -658,11 +620,11 @@ static void peer_stop(struct worker *base)
 
 	rt_definition_cancel(w->load.definition);
 	leave_loads(w);
-	uar_timer_stop(sched_of(w), &w->limit);
+	uar_timer_stop(rt_peer_sched(w), &w->limit);
 	if (w->remote && is_abandoned(w))
-		ops_of(w)->abandon(w->remote, task_of(w));
+		rt_peer_ops(w)->abandon(w->remote, task_of(w));
 	else if (w->remote)
-		ops_of(w)->close(w->remote);
+		rt_peer_ops(w)->close(w->remote);
 	if (!w->load.definition)
 		rt_definition_unpin(base->run);
 	uar_secrets_used_fini(&w->used);
@@ -688,7 +650,7 @@ uar_err rt_peer_make(struct live_run *r, struct worker **out)
 		return UAR_ENOMEM;
 	w->base.ops = &peer_ops;
 	w->timer.fn = on_poll;
-	w->limit.fn = limit_passed;
+	w->limit.fn = rt_peer_limit_passed;
 	w->made = uar_buf_make(UAR_LIMIT_HTTP_BODY);
 	w->seen.question = UAR_STR("");
 	w->message = (struct uar_remote_message){ UAR_STR(""), UAR_STR(""), UAR_STR(""),

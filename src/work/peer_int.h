@@ -17,7 +17,8 @@ enum peer_doing {
 	PEER_FOLLOWS, /* the stream of the task */
 	PEER_CHECKS,  /* the task, once its stream has said that it is over */
 	PEER_CANCELS,
-	PEER_RESTS, /* nothing, until a timer */
+	PEER_CONFIRMS, /* looks whether the task that was cancelled is over */
+	PEER_RESTS,    /* nothing, until a timer */
 };
 
 enum { PEER_SAID_BEFORE = 0x7fffffff };
@@ -70,6 +71,7 @@ struct peer_worker {
 		bool streams, lists, idempotent;
 	} can;	       /* the peer */
 	bool leaving;  /* the run is being cancelled */
+	bool refused;  /* the peer does not cancel the task, unless it is over already */
 	bool doubtful; /* the arrival of the last message is uncertain */
 	bool kept, held, news;
 };
@@ -77,8 +79,27 @@ struct peer_worker {
 struct peer_worker *rt_peer_of(const struct live_run *r);
 const struct uar_run_peer *rt_peer_state(const struct peer_worker *w);
 
+static inline const struct uar_remotes_ops *rt_peer_ops(const struct peer_worker *w)
+{
+	return rt_work(w->base.run)->o.remotes->ops;
+}
+
+static inline struct uar_sched *rt_peer_sched(const struct peer_worker *w)
+{
+	return rt_sched(rt_engine(w->base.run));
+}
+
+/* peer_leave.c: the end of a run that is cancelled. */
+void rt_peer_stopped(struct peer_worker *w);
+/* The run is cancelled all the same: the peer may go on. */
+void rt_peer_stopped_here_alone(struct peer_worker *w, const char *why);
+void rt_peer_limit_passed(struct uar_timer *t);
+/* What the peer said to the cancel, or of its task after that. */
+void rt_peer_end_cancel(struct peer_worker *w, const struct uar_remote_end *end);
+
 /* peer_tell.c: what the peer says, as commands of the run. False: it cannot go on. */
 bool rt_peer_tell(struct peer_worker *w, const struct uar_remote_view *v);
+void rt_peer_warn(struct peer_worker *w, const char *code, const char *why);
 void rt_peer_step(struct peer_worker *w, enum uar_peer_step step, enum uar_peer_found found);
 void rt_peer_lost(struct peer_worker *w, const char *why, int64_t wait_us);
 void rt_peer_fail(struct peer_worker *w, const char *code, const char *category, uar_str why);

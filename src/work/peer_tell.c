@@ -74,6 +74,18 @@ void rt_peer_fail(struct peer_worker *w, const char *code, const char *category,
 	uar_buf_fini(&b);
 }
 
+void rt_peer_warn(struct peer_worker *w, const char *code, const char *why)
+{
+	struct uar_command c = { .kind = UAR_CMD_NOTE };
+	struct uar_buf b;
+
+	c.note = (struct uar_note){ .kind = UAR_NOTE_WARNING,
+				    .code = uar_str_c(code),
+				    .text = hidden(w, uar_str_c(why), &b) };
+	rt_send(w->base.run, &c);
+	uar_buf_fini(&b);
+}
+
 void rt_peer_missing(struct peer_worker *w)
 {
 	rt_peer_step(w, UAR_PEER_STATUS, UAR_PEER_MISSING);

@@ -104,6 +104,21 @@ def leaks():
                 check(SECRET not in text and coded not in text and "s3cr3t" not in text, text[:1000])
 
 
+@test("a_secret_is_not_in_the_warning_of_a_cancel_that_failed", "SEC-02 A2A-09")
+def leaking_refusal():
+    with Faulty() as peer:
+        peer.script = lambda p, task, m: p.set(task, "WORKING")
+        grants = json.dumps({"FAR": {"hosts": [f"127.0.0.1:{peer.port}"]}})
+        with Server(env={**ENV, "UAR_SECRET_FAR": SECRET}, secret_grants=grants) as s:
+            define(s, peer.url, headers={"Authorization": "Bearer ${secret:FAR}"})
+            peer.faults["CancelTask"] = lambda h, body, _: peer.error(h, body, -32000, "no entry for " + h.headers["Authorization"])
+            run_id = s.create("far")
+            check(peer.wait(lambda: peer.asked("GetTask")), peer.seen)
+            s.cancel(run_id)
+            log = json.dumps([e.data for e in s.session_events(run_id)])
+            check("no entry for Bearer <redacted>" in log and SECRET not in log + s.log(), log[-2000:])
+
+
 @test("text_that_comes_anew_again_and_again_does_not_fill_the_log", "A2A-09")
 def anew():
     def stream(h, body, task):

@@ -278,6 +278,41 @@ def deaf():
                e["payload"]["code"] == "PEER_NOT_CANCELLED"])
 
 
+@test("a_cancel_is_over_when_the_task_is_and_is_told_when_it_is_not", "A2A-09")
+def unconfirmed():
+    def goes_on(h, body, task):
+        peer.set(task, "WORKING")
+        h.reply(json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": peer.shown(task)}).encode())
+
+    def stops(h, body, task):
+        peer.set(task, "CANCELED" if len(peer.asked("GetTask")) > looks + 1 else "WORKING")
+        peer.faults["GetTask"] = stops
+        h.reply(json.dumps({"jsonrpc": "2.0", "id": body["id"], "result": peer.shown(task)}).encode())
+
+    def refuses(state):
+        def fault(h, body, task):
+            peer.set(task, state)
+            peer.error(h, body, -32002 if state == "COMPLETED" else -32004, "this is not done")
+        return fault
+
+    for cancel, get, told in ((goes_on, stops, None), (refuses("COMPLETED"), None, None),
+                              (refuses("WORKING"), None, "does not cancel"), (goes_on, None, "did not confirm")):
+        with Faulty() as peer, Server(env=ENV) as s:
+            peer.script = lambda p, task, m: p.set(task, "WORKING")
+            define(s, peer.url)
+            run_id = s.create("far")
+            wait_peer(s, run_id, "the task is known", remote_task_id="t0")
+            looks = len(peer.asked("GetTask"))
+            peer.faults.update({"CancelTask": cancel, **({"GetTask": get} if get else {})})
+            s.cancel(run_id)
+            equal(s.finish(run_id)["status"], "canceled")
+            warned = [e["payload"] for e in events(s, run_id) if e["type"] == "runtime.warning"]
+            equal([w["code"] for w in warned], ["PEER_NOT_CANCELLED"] if told else [])
+            check(not told or told in json.dumps(warned), warned)
+            equal(len(peer.asked("CancelTask")), 1)
+            check(told or peer.tasks["t0"]["status"]["state"].endswith(("CANCELED", "COMPLETED")), peer.tasks)
+
+
 @test("six_states_are_told_apart_after_a_restart", "CHAN-04")
 def six():
     words = {"running": ("WORKING", None), "idle": ("SUBMITTED", None), "waiting": ("INPUT_REQUIRED", "Which one?"),
