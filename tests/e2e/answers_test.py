@@ -59,6 +59,8 @@ def queries():
                     a = s.http.send(method, path + "?" + query)
                     if path.startswith("/v1/"):  # of another API, in its form
                         equal((a.status, a.json["error"]["code"]), (400, "VALIDATION_ERROR"), path)
+                    elif method == "POST" and path.rstrip("/") == "/a2a/" + ID:
+                        equal((a.status, a.json["error"]["code"]), (400, -32600), path)
                     elif path.startswith("/a2a/"):
                         equal((a.status, a.json["error"]["status"]), (400, "INVALID_ARGUMENT"), path)
                     else:

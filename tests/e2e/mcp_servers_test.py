@@ -352,7 +352,7 @@ def listens():
         wait_until(lambda: asked(log, "subscriptions/listen"), "changes are asked for")
         web.tools = web.tools + [{"name": "late", "description": "Came later.", "inputSchema": {"type": "object"}}]
         wait_until(lambda: "mcp:web/late" in s.tools(), "what changed meanwhile is seen")
-        check(len(asked(log, "subscriptions/listen")) > 1, "it was opened again")
+        wait_until(lambda: len(asked(log, "subscriptions/listen")) > 1, "it was opened again")
 
 
 if __name__ == "__main__":

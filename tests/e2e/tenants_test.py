@@ -155,6 +155,16 @@ def define(agent_id, **more):
             "policy": {"provider": {"default": {"provider": "scripted", "model": "scripted-tools"}}}, **more}
 
 
+def graph_with(agent_id, title=CANARY):
+    """A workflow whose one node lets that agent work."""
+    nodes = [{"id": "start", "type": "input", "config": {}}, {"id": "end", "type": "output", "config": {}},
+             {"id": "work", "type": "agent", "config": {"agent": agent_id, "message": "{{/inputs/message}}"}}]
+    edges = [{"from": {"node": a}, "to": {"node": b}} for a, b in (("start", "work"), ("work", "end"))]
+    return {"version": "1.0", "kind": "agent", "id": "own_flow", "metadata": {"title": title}, "runtime": {"entry": "workflow.run"},
+            "schemas": {"inputs": {"type": "object", "properties": {"message": {"type": "string"}}}},
+            "workflow": {"nodes": nodes, "edges": edges}}
+
+
 def done(a, status=(200, 201, 202)):
     check(a.status in status, a.status, a.body)
     return a.json
@@ -166,6 +176,7 @@ class World:
     def __init__(self, s, http):
         self.s, self.http = s, http
         done(http.send("PUT", "/api/agents/own_agent", define("own_agent")))
+        done(http.send("PUT", "/api/workflows/own_flow", graph_with("own_agent")))
         done(http.send("PUT", "/api/skills/own_skill", {"skill_id": "own_skill", "description": CANARY,
                                                         "triggers": {"keywords": ["walnut"]}}))
         done(http.send("PUT", "/api/mcp/servers/own-server", {"url": "https://mcp.example/" + CANARY}))
@@ -201,6 +212,7 @@ class World:
                     "mcp_session": opened.json.get("session_id", "none"), "sha256": "0" * 64, "artifact_id": "a1",
                     "form_id": record["actions"][0]["action_id"], "item_id": "1", "upload_id": "u1", "blob_id": "b1",
                     "channel_id": "chan-1", "config_id": "conf-1", "process_id": process,
+                    "workflow_id": "own_flow",
                     "turn_id": record.get("turn_id") or "t1", "conversation_id": thread, "edge_id": "e1"}
 
     def shown(self):
@@ -217,6 +229,7 @@ ID_BODIES = {
     "/api/kb/{collection}/search": {"query": "walnuts " + CANARY}, "/api/kb/{collection}/documents": {"document_id": "x", "text": "y"},
     "/api/kb/{collection}/relations": {"relations": []}, "/api/kb/{collection}": {"mode": "hybrid"},
     "/api/skills/{skill_id}": {"skill_id": "own_skill", "description": "mine"}, "/api/agents/{agent_id}": define("own_agent", metadata={"title": "b"}),
+    "/api/workflows/{workflow_id}": graph_with("own_agent", "b"),
     "/api/mcp/servers/{name}": {"url": "https://b.example/"}, "/api/runs/{run_id}/forms/{form_id}": {"values": {}},
     "/api/a2ui/runs/{run_id}/messages": {"messages": []},
     "/api/copilotkit/agent/{agent_id}/run": {"threadId": "t", "runId": "r", "messages": [{"id": "1", "role": "user", "content": "x"}]},
@@ -225,7 +238,8 @@ ID_BODIES = {
     "/api/mcp/sessions/{session_id}/messages": {"jsonrpc": "2.0", "id": 1, "method": "ping"},
     "/api/runs/{run_id}/artifacts/{artifact_id}/errors": {"message": "x"}}
 MAKES = {  # (method, path): the body, with ids of the other one
-    ("post", "/api/agents-check"): {"text": "{}", "format": "json"}, ("post", "/api/skills-test"): {"message": "walnut", "agent_id": "own_agent"},
+    ("post", "/api/agents-check"): {"text": "{}", "format": "json"}, ("post", "/api/workflows-check"): {"definition": graph_with("own_agent", "x")},
+    ("post", "/api/skills-test"): {"message": "walnut", "agent_id": "own_agent"},
     ("post", "/api/tools/call"): {"tool_id": "mcp:own-server/x", "arguments": {}}, ("post", "/api/runs"): {"agent_id": "own_agent"},
     ("post", "/runs"): {"plugin_id": "uar.agent", "entry_id": "own_agent"}, ("post", "/api/ag-ui/runs"): {"agent_id": "own_agent"},
     ("post", "/api/copilotkit"): {"method": "agent/run", "params": {"agentId": "own_agent"}, "body": {}},
@@ -238,7 +252,7 @@ MAKES = {  # (method, path): the body, with ids of the other one
                                "payload": {"type": "text", "text": "y"}, "capabilities": {"tools": [], "models": []}}}
 LISTS = """/ready /version /openapi.json /api/agents /api/skills /api/models /api/tools /api/kb /api/memory /api/runs /runs
     /api/copilotkit/info /v1/models /api/actions /api/grants /api/control /api/tasks /api/sessions /api/mcp/servers
-    /api/fixtures /plugins""".split()
+    /api/fixtures /plugins /api/workflows /api/workflows-node-types""".split()
 SHARED = ["/api/fixtures/{name}/stream"]
 EMPTIES = [("delete", "/api/kb"), ("delete", "/api/memory")]
 LIVE = ["/channels/runs", "/channels/export", "/api/a2a/stream/{agent_id}", "/mcp", "/api/channels/{channel_id}/events"]
@@ -247,6 +261,7 @@ OPEN = ["/", "/ui", "/health", "/api/link", "/page/{file}", "/api/mcp/oauth/call
 
 
 def kind_of(method, path):
+    path = "/mcp" if path == "/mcp/" else path  # the same route, for clients that put a slash behind an address
     if path in OPEN or path.startswith("/ui/"):
         return "open"
     if any(path.startswith(p) if p.endswith("/") else path == p for p in ADMIN):
@@ -267,7 +282,7 @@ def kind_of(method, path):
 
 
 KNOWN_IDS = """run_id session_id thread_id task_id agent_id skill_id name collection document_id response_id model evidence_id
-    number sha256 artifact_id form_id item_id upload_id blob_id channel_id action_id config_id process_id""".split()
+    number sha256 artifact_id form_id item_id upload_id blob_id channel_id action_id config_id process_id workflow_id""".split()
 
 
 def routes(s):
@@ -310,8 +325,8 @@ def attempt(http, method, path, ids, headers=None):
         at += "?stored=1" if path.startswith("/api/sessions/") else ""
     if body is not None and method not in ("get", "delete"):
         body = {k: ids.get(k, v) if k in ("skill_id", "id") and isinstance(v, str) else v for k, v in body.items()}
-        if path == "/api/agents/{agent_id}":
-            body["id"] = ids["agent_id"]
+        if path in ("/api/agents/{agent_id}", "/api/workflows/{workflow_id}"):
+            body["id"] = ids[path[:-1].rpartition("{")[2]]
     elif method in ("post", "put", "patch"):
         body = b"x" if path.startswith("/uploads") else {}
     return http.send(method.upper(), at, body if method not in ("get", "delete") else None, headers=headers)
@@ -336,11 +351,14 @@ def check_route(method, path, mine, http):
         if not (path.startswith(("/api/kb", "/api/copilotkit", "/a2a/", "/api/channels/")) or method == "put"):
             check(theirs.status in (400, 404), where, theirs.status, theirs.body)
     elif kind == "make":
-        body = MAKES[method, path]
+        body = MAKES[method, path if path != "/mcp/" else "/mcp"]
         for more in ({}, {"tenant": "acme", "user": "alice"}):
             a = http.send(method.upper(), path, {**body, **more})
             check(CANARY not in a.body.decode(errors="replace").replace("own", ""), where, a.body)
-            if "own_agent" in str(body) and "a2a" not in path and "skills-test" not in path:
+            if path == "/api/workflows-check":
+                nobodys_ = http.post(path, {"definition": graph_with("nobodys", "x")}).body.decode()
+                equal(a.body.decode(), re.sub(r"\bnobodys\b", "own_agent", nobodys_), where)
+            if "own_agent" in str(body) and "a2a" not in path and not path.endswith(("skills-test", "workflows-check")):
                 check(a.status >= 400, where, a.status, a.body)
 
 
