@@ -2,6 +2,7 @@
 #include "agent/definition_int.h"
 #include "agent/limits.h"
 #include "agent/prompt.h"
+#include "base/header.h"
 #include "flow/flow.h"
 #include "json/schema.h"
 
@@ -67,6 +68,19 @@ static uar_err check_entry(const struct uar_definition *d, struct uar_error *err
 		uar_error_where(error, "/runtime");
 		return uar_error_set(error, UAR_ESCHEMA, "required: 'peer' is missing");
 	}
+	return UAR_OK;
+}
+
+static uar_err check_peer(const struct uar_definition *d, struct uar_error *error)
+{
+	const struct uar_json *headers =
+		uar_json_pointer(d->json, UAR_STR("/runtime/peer/headers"));
+
+	for (const struct uar_json *h = uar_json_first(headers); h; h = h->next)
+		if (uar_header_is_of_connection(h->key)) {
+			uar_error_where(error, "/runtime/peer/headers/%.*s", UAR_FMT(h->key));
+			return uar_error_set(error, UAR_ESCHEMA, UAR_HEADER_OF_CONNECTION);
+		}
 	return UAR_OK;
 }
 
@@ -185,6 +199,8 @@ uar_err uar_definition_check(const struct uar_definition *d, struct uar_error *e
 {
 	uar_err e = check_entry(d, error);
 
+	if (!e)
+		e = check_peer(d, error);
 	if (!e)
 		e = check_workflow(d, error);
 	if (!e)

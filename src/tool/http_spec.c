@@ -1,6 +1,8 @@
 /* http_spec.c - the declaration of a tool that is a request: what it says, what follows from it. */
 #include "tool/http_int.h"
 
+#include "base/header.h"
+
 struct declared {
 	uar_str name, description, method, url, effect, version;
 	const struct uar_json *query, *headers, *body, *input_schema, *output_schema, *tags;
@@ -90,22 +92,6 @@ static bool is_header_name(uar_str s)
 	return s.n > 0;
 }
 
-/* They belong to the connection: a request that says otherwise can be read as two. */
-static bool is_set_by_client(uar_str name)
-{
-	static const char *const names[] = {
-		"host",	      "content-length", "transfer-encoding",
-		"connection", "keep-alive",	"proxy-connection",
-		"te",	      "trailer",	"upgrade",
-		"expect",
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(names); i++)
-		if (uar_str_eq_nocase(name, uar_str_c(names[i])))
-			return true;
-	return false;
-}
-
 static uar_err check_headers(const struct uar_json *headers, struct uar_error *error)
 {
 	if (!are_texts(headers) || (headers && headers->count > UAR_LIMIT_HTTP_TOOL_HEADERS))
@@ -114,10 +100,8 @@ static uar_err check_headers(const struct uar_json *headers, struct uar_error *e
 		if (!is_header_name(m->key))
 			return wrong(error, "/headers",
 				     "a name has a character that no header may have");
-		if (is_set_by_client(m->key))
-			return wrong(error, "/headers",
-				     "Host, Content-Length, Transfer-Encoding, Connection and "
-				     "their like are set by the runtime: leave them out");
+		if (uar_header_is_of_connection(m->key))
+			return wrong(error, "/headers", UAR_HEADER_OF_CONNECTION);
 	}
 	return UAR_OK;
 }

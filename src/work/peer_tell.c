@@ -1,6 +1,7 @@
 /* peer_tell.c - turns what the peer says into commands of the run, and answers into messages. */
 #include "work/peer_int.h"
 
+#include "base/header.h"
 #include "event/limits.h"
 #include "json/schema.h"
 #include "work/tool_echo.h"
@@ -485,7 +486,10 @@ uar_err rt_peer_headers(struct peer_worker *w, uar_str url, struct uar_error *er
 		struct uar_buf line = uar_buf_make(UAR_LIMIT_PEER_HEADER);
 
 		uar_buf_printf(&line, "%.*s: ", UAR_FMT(h->key));
-		e = uar_secrets_expand(&ask, h->text, &line, &w->used, error);
+		if (uar_header_is_of_connection(h->key)) /* of an older definition */
+			e = uar_error_set(error, UAR_EINVALID, UAR_HEADER_OF_CONNECTION);
+		if (!e)
+			e = uar_secrets_expand(&ask, h->text, &line, &w->used, error);
 		if (!e && (line.err || strpbrk(line.p, "\r\n")))
 			e = uar_error_set(error, UAR_EINVALID,
 					  "a header of the peer has a line "

@@ -119,6 +119,17 @@ def leaking_refusal():
             check("no entry for Bearer <redacted>" in log and SECRET not in log + s.log(), log[-2000:])
 
 
+@test("a_definition_cannot_write_requests_into_a_connection_that_others_use", "SEC-02 A2A-08")
+def smuggling():
+    with Faulty() as peer, Server(env=ENV) as s:
+        for name in ("Content-Length", "transfer-encoding", "HOST", "Connection", "Expect"):
+            a = s.http.send("PUT", "/api/agents/far", {"version": "1.0", "kind": "agent", "id": "far", "runtime": {
+                "entry": "peer.a2a", "peer": {"card_url": peer.url, "headers": {name: "5"}}}})
+            equal((a.status, a.json["where"]), (400, "/runtime/peer/headers/" + name), a.body)
+        define(s, peer.url, headers={"X-Content-Length": "5"})
+        equal(s.finish(s.create("far"))["status"], "succeeded")
+
+
 @test("text_that_comes_anew_again_and_again_does_not_fill_the_log", "A2A-09")
 def anew():
     def stream(h, body, task):
