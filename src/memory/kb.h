@@ -146,6 +146,7 @@ struct uar_kb_hits {
 	size_t n;
 	bool partial; /* a collection has more vectors than are kept in memory, or not all yet */
 	bool loading; /* uar_kb_load_more brings further ones */
+	uar_str mismatch; /* why a search for both could not compare vectors; empty: it could */
 };
 UAR_MUST_CHECK uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q,
 				     struct uar_arena *arena, struct uar_kb_hits *out,

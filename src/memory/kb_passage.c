@@ -47,8 +47,8 @@ static uar_err read_locked(struct uar_kb *kb, const struct uar_kb_reading *r,
 uar_err uar_kb_passages(struct uar_kb *kb, const struct uar_kb_reading *r, struct uar_arena *arena,
 			struct uar_kb_hits *out, struct uar_error *error)
 {
-	struct uar_kb_hits list = { uar_arena_alloc(arena, UAR_LIMIT_KB_PAGE * sizeof *list.at), 0,
-				    false, false };
+	struct uar_kb_hits list = { .at = uar_arena_alloc(arena,
+							  UAR_LIMIT_KB_PAGE * sizeof *list.at) };
 	uar_err e = UAR_ENOMEM;
 
 	kb = kb->reader;

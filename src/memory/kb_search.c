@@ -24,8 +24,9 @@ struct search {
 	size_t n;
 	int64_t *denied; /* documents that must not be shown, in order */
 	size_t denied_n;
-	bool partial; /* not all vectors were compared */
-	bool loading; /* and more of them can be */
+	bool partial;	  /* not all vectors were compared */
+	bool loading;	  /* and more of them can be */
+	uar_str mismatch; /* why a collection's could not be compared */
 	struct uar_arena *arena;
 	struct uar_error *error;
 };
@@ -308,6 +309,21 @@ static const struct uar_kb_vector *vector_of(const struct search *s, uar_str mod
 	return NULL;
 }
 
+/* The embedder has changed behind its name. Words find passages all the same. */
+static uar_err refuse_vector(struct search *s, size_t query, size_t collection)
+{
+	uar_err e = uar_error_set(s->error, UAR_ECONFLICT,
+				  "the query has %zu dimensions and the collection %zu; `uar kb "
+				  "rebuild` embeds it anew",
+				  query, collection);
+
+	if (s->q->mode != UAR_KB_HYBRID)
+		return e;
+	s->mismatch = uar_arena_str(s->arena, uar_str_c(s->error->text));
+	s->partial = true;
+	return s->mismatch.p ? UAR_OK : UAR_ENOMEM;
+}
+
 static uar_err scan_collection(struct search *s, uar_str collection,
 			       const struct uar_kb_vector *own, struct near *near)
 {
@@ -327,10 +343,7 @@ static uar_err scan_collection(struct search *s, uar_str collection,
 	if (!e && m->dims == v->n)
 		scan(s, m, v, near);
 	else if (!e && m->n)
-		e = uar_error_set(s->error, UAR_ECONFLICT,
-				  "the query has %zu dimensions and the collection %zu; `uar kb "
-				  "rebuild` embeds it anew",
-				  v->n, m->dims);
+		e = refuse_vector(s, v->n, m->dims);
 	return e;
 }
 
@@ -449,7 +462,7 @@ static uar_err read_hits(struct search *s, size_t want, struct uar_kb_hits *out)
 	}
 	sqlite3_finalize(st);
 	if (!e)
-		*out = (struct uar_kb_hits){ hits, n, s->partial, s->loading };
+		*out = (struct uar_kb_hits){ hits, n, s->partial, s->loading, s->mismatch };
 	return e;
 }
 
@@ -478,7 +491,7 @@ uar_err uar_kb_search(struct uar_kb *kb, const struct uar_kb_query *q, struct ua
 	struct search *s;
 	uar_err e;
 
-	*out = (struct uar_kb_hits){ NULL, 0, false, false };
+	*out = (struct uar_kb_hits){ .at = NULL };
 	if (!q->collection_count || !q->k)
 		return UAR_OK;
 	if (q->collection_count > UAR_LIMIT_KB_COLLECTIONS)

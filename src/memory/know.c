@@ -194,6 +194,10 @@ static void searched(struct uar_know_job *j)
 
 	if (!j->err && s->hits.loading)
 		load_begin(j->k);
+	if (!j->err && s->hits.mismatch.n)
+		uar_log(j->k->o.log, UAR_LOG_WARN, "kb.vectors_not_compared",
+			{ "reason", s->hits.mismatch },
+			{ "text", UAR_STR("passages are found by words alone") });
 	s->then(j);
 }
 

@@ -497,6 +497,24 @@ def bad_vectors():
         equal(state(s, "v", "lost")["error"], "the provider answered with status 404: busy")
 
 
+@test("an_embedder_whose_vectors_have_another_length_leaves_the_words", "MEM-03")
+def other_dimensions():
+    length = 3
+    with Embedder(lambda text: [1.0] * length) as e, Server(env=e.env()) as s:
+        put(s, "v", "a", "granite")
+        wait_until(lambda: state(s, "v", "a")["state"] == "ready")
+        agent(s, "reader", kb={"enabled": True, "collections": ["v"]})
+        length = 4  # another model behind the same name
+        a = s.http.post("/api/kb/v/search", {"query": "granite"})
+        equal((a.status, [p["document_id"] for p in a.json["passages"]], a.json["partial"]), (200, ["a"], True))
+        check("kb.vectors_not_compared" in s.log() and "uar kb rebuild" in s.log(), s.log())
+        refused(s.http.post("/api/kb/v/search", {"query": "granite", "mode": "vector"}), 409, "CONFLICT")
+        equal(s.finish(s.create("reader", "granite"))["status"], "succeeded")
+        equal(s.http.send("POST", "/api/kb-index/rebuild").status, 200)
+        wait_until(lambda: names(s, "v", "granite", mode="vector") == ["a"], "it is embedded anew")
+        equal(partial(s, "v", "granite"), None)
+
+
 @test("an_embedder_that_does_not_answer_holds_up_neither_words_nor_other_embedders", "MEM-03")
 def silent_embedder():
     with Embedder(vector) as e, Server(env=e.env()) as s:
