@@ -119,6 +119,16 @@ def leaking_refusal():
             check("no entry for Bearer <redacted>" in log and SECRET not in log + s.log(), log[-2000:])
 
 
+@test("a_password_in_the_address_of_a_card_is_refused", "SEC-02 A2A-08")
+def password():
+    with Server() as s:
+        for url, status in (("http://user:word@peer.example/card", 400), ("http://user@peer.example", 400),
+                            ("http://peer.example:8080/a@b/card", 201)):
+            a = s.http.send("PUT", "/api/agents/far", {"version": "1.0", "kind": "agent", "id": "far", "runtime": {
+                "entry": "peer.a2a", "peer": {"card_url": url}}})
+            equal((a.status, a.json.get("where")), (status, "/runtime/peer/card_url" if status == 400 else None), a.body)
+
+
 @test("a_definition_cannot_write_requests_into_a_connection_that_others_use", "SEC-02 A2A-08")
 def smuggling():
     with Faulty() as peer, Server(env=ENV) as s:
