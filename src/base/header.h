@@ -8,6 +8,8 @@
 	"Host, Content-Length, Transfer-Encoding, Connection and their like are set by the "       \
 	"runtime: leave them out"
 
+/* A token of RFC 9110. */
+bool uar_header_name_valid(uar_str name);
 /* It belongs to the connection: a request that says otherwise can be read as two, and what follows
  * on the same connection may be another user's. */
 bool uar_header_is_of_connection(uar_str name);

@@ -1,6 +1,8 @@
 /* settings.c - reads the table of MCP servers. */
 #include "mcp/settings.h"
 
+#include "base/header.h"
+
 struct reader {
 	struct uar_arena *a;
 	char *const *env;
@@ -150,10 +152,11 @@ static uar_err read_headers(struct reader *r, const struct members *m, struct ua
 	for (const struct uar_json *j = m->headers ? m->headers->first : NULL; j; j = j->next) {
 		uar_str name = uar_arena_printf(r->a, "%.*s: ", UAR_FMT(j->key));
 
-		if (j->kind != UAR_JSON_STRING || !j->key.n || !uar_str_is_visible(j->key) ||
-		    !name.p)
+		if (j->kind != UAR_JSON_STRING || !uar_header_name_valid(j->key) || !name.p)
 			return refuse(r, "headers",
 				      "a header has a name and a string as its value");
+		if (uar_header_is_of_connection(j->key))
+			return refuse(r, "headers", UAR_HEADER_OF_CONNECTION);
 		lines[n] = text_of(r, name.p, j->text);
 		if (!is_header(lines[n++]))
 			return refuse(r, "headers", "a value cannot be used");

@@ -47,6 +47,9 @@ TEST(faults_are_named_by_their_place, "")
 		{ "{\"a\":{\"command\":\"x\",\"args\":[1]}}", "/a/args" },
 		{ "{\"a\":{\"command\":\"x\",\"env\":{\"A=B\":\"\"}}}", "/a/env" },
 		{ "{\"a\":{\"url\":\"http://x\",\"headers\":{\"X\":\"a\\nb\"}}}", "/a/headers" },
+		{ "{\"a\":{\"url\":\"http://x\",\"headers\":{\"content-length\":\"5\"}}}",
+		  "/a/headers" },
+		{ "{\"a\":{\"url\":\"http://x\",\"headers\":{\"Expect:\":\"5\"}}}", "/a/headers" },
 		{ "{\"a\":{\"url\":\"http://x\",\"era\":\"old\"}}", "/a/era" },
 		{ "{\"a\":{\"command\":1}}", "/a/command" },
 	};

@@ -79,25 +79,12 @@ static bool are_texts(const struct uar_json *object)
 	return true;
 }
 
-/* A token of RFC 9110. */
-static bool is_header_name(uar_str s)
-{
-	for (size_t i = 0; i < s.n; i++) {
-		char c = s.p[i];
-
-		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		      (c && strchr("!#$%&'*+-.^_`|~", c))))
-			return false;
-	}
-	return s.n > 0;
-}
-
 static uar_err check_headers(const struct uar_json *headers, struct uar_error *error)
 {
 	if (!are_texts(headers) || (headers && headers->count > UAR_LIMIT_HTTP_TOOL_HEADERS))
 		return wrong(error, "/headers", "each member is a text, 32 at most");
 	for (const struct uar_json *m = uar_json_first(headers); m; m = m->next) {
-		if (!is_header_name(m->key))
+		if (!uar_header_name_valid(m->key))
 			return wrong(error, "/headers",
 				     "a name has a character that no header may have");
 		if (uar_header_is_of_connection(m->key))
