@@ -199,8 +199,9 @@ def killed():
             run_id = s.create("far", "slow")
             with s.stream(run_id) as stream:
                 stream.until(lambda e: e.data.get("type") == "ChatDelta")
+            before = steps(s, run_id)
             s.restart()
-            wait_until(lambda: ("status", "running") in steps(s, run_id)[-2:], "the peer's task was found at work")
+            wait_until(lambda: ("status", "running") in steps(s, run_id)[len(before):], "the peer's task was found at work")
             peer.go()
             record = s.finish(run_id)
             equal((record["status"], len(peer.of("executed"))), ("succeeded", 1), record)

@@ -121,7 +121,12 @@ http.on("request", async (request, response) => {
   }
   response.writeHead(200, { "content-type": "text/event-stream" });
   response.flushHeaders();
-  for await (const event of answer) response.write("data: " + JSON.stringify(event) + "\n\n");
+  const write = (event) => response.write("data: " + JSON.stringify(event) + "\n\n");
+  try {
+    for await (const event of answer) write(event);
+  } catch (refusal) {  // such as a subscription to a task that has ended since
+    write({ jsonrpc: "2.0", id: asked.id, error: { code: -32004, message: refusal.message } });
+  }
   response.end();
 });
 say({ url });
