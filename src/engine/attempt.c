@@ -117,6 +117,8 @@ struct follow_up {
 	struct uar_runs_query row; /* of a run that ended before the last stop */
 	struct uar_read read;
 	struct uar_rows_query task;
+	bool cancelled; /* the task is: its run is to be stopped, too */
+	struct uar_run_cancel_op stop;
 	struct uar_arena arena;
 };
 
@@ -140,10 +142,10 @@ static void end_follow_up(struct follow_up *f)
 
 static void send_again(struct uar_timer *t);
 
-/* What cannot be written now is written later, or found by the next start. */
-static void retry_or_leave(struct follow_up *f, uar_err e)
+/* What cannot be done now is done later, or by the next start. */
+static void retry_or_leave(struct follow_up *f, void (*again)(struct uar_timer *), uar_err e)
 {
-	f->again.fn = send_again;
+	f->again.fn = again;
 	if (!rt_worth_retrying(e) || f->rt->draining ||
 	    uar_timer_set(f->rt->o.sched, &f->again, UAR_RETRY_US))
 		end_follow_up(f);
@@ -154,7 +156,7 @@ static void followed(struct uar_control_op *op)
 	struct follow_up *f = UAR_OWNER(op, struct follow_up, op);
 
 	if (op->err && op->err != UAR_ESTATE && op->err != UAR_ENOTFOUND)
-		retry_or_leave(f, op->err);
+		retry_or_leave(f, send_again, op->err);
 	else
 		end_follow_up(f);
 }
@@ -166,7 +168,7 @@ static void send_follow_up(struct follow_up *f)
 	f->op = (struct uar_control_op){ .in = &f->in, .done = followed };
 	e = uar_runtime_control(f->rt, &f->op);
 	if (e)
-		retry_or_leave(f, e);
+		retry_or_leave(f, send_again, e);
 }
 
 static void send_again(struct uar_timer *t)
@@ -361,6 +363,29 @@ static void end_read(struct uar_read *read)
 	end_follow_up(f);
 }
 
+static void asked_to_stop(struct uar_run_cancel_op *op);
+
+static void stop_run(struct uar_timer *t)
+{
+	struct follow_up *f = UAR_OWNER(t, struct follow_up, again);
+	uar_err e;
+
+	f->stop.owner = f->in.owner;
+	f->stop.run_id = f->in.settle_task.run_id;
+	f->stop.done = asked_to_stop;
+	e = uar_runtime_cancel_run(f->rt, &f->stop);
+	if (e)
+		retry_or_leave(f, stop_run, e);
+}
+
+/* Its end is told like any other. One that ended meanwhile has told it. */
+static void asked_to_stop(struct uar_run_cancel_op *op)
+{
+	struct follow_up *f = UAR_OWNER(op, struct follow_up, stop);
+
+	retry_or_leave(f, stop_run, op->err);
+}
+
 enum { LAST_EVENTS = 8 }; /* of a run: its end is among them */
 
 static void run_found(struct uar_runs_query *q)
@@ -382,17 +407,20 @@ static void run_found(struct uar_runs_query *q)
 		};
 		e = store->ops->read(store, &f->read);
 	}
-	if (e || !over)
+	if (!e && !over && f->cancelled)
+		stop_run(&f->again); /* it waits outside of memory, and heard of no cancel */
+	else if (e || !over)
 		end_follow_up(f); /* it is alive, and its end will be told */
 }
 
-/* The run of the task is not in memory: it ended. */
+/* The run of the task is not in memory: it ended, or it waits. */
 static void settle_from_store(struct uar_runtime *rt, const struct uar_owner *owner,
 			      const struct uar_row_task *t)
 {
 	struct follow_up *f = make_follow_up(rt, owner);
 	struct uar_ctl_settle_task *s = f ? &f->in.settle_task : NULL;
-	uar_str *own[] = { s ? &s->task_id : NULL, s ? &s->run_id : NULL };
+	uar_str *own[] = { s ? &s->task_id : NULL, s ? &s->run_id : NULL,
+			   f ? &f->stop.reason : NULL };
 	uar_err e;
 
 	if (!f)
@@ -400,6 +428,8 @@ static void settle_from_store(struct uar_runtime *rt, const struct uar_owner *ow
 	f->in.kind = UAR_CTL_SETTLE_TASK;
 	s->task_id = t->row.id;
 	s->run_id = t->current_run_id;
+	f->cancelled = t->cancel_requested;
+	f->stop.reason = t->cancel_reason;
 	if (!own_strings(f, own, ARRAY_LEN(own)))
 		return;
 	f->row = (struct uar_runs_query){
@@ -413,6 +443,19 @@ static void settle_from_store(struct uar_runtime *rt, const struct uar_owner *ow
 		end_follow_up(f);
 }
 
+/* Whether its run is to be stopped; the reason goes to f. */
+static bool is_cancelled(struct follow_up *f, const struct uar_row *row)
+{
+	uar_str *reason = &f->stop.reason;
+	struct uar_row_task t;
+
+	if (uar_row_unpack(row, &f->arena, &t, sizeof t, NULL) || !t.run_live ||
+	    !t.cancel_requested)
+		return false;
+	*reason = t.cancel_reason;
+	return uar_arena_strs(&f->arena, &reason, 1);
+}
+
 static void recovered_task_ready(struct uar_rows_query *q)
 {
 	struct follow_up *f = UAR_OWNER(q, struct follow_up, task);
@@ -422,8 +465,12 @@ static void recovered_task_ready(struct uar_rows_query *q)
 		rt_attempt_learn(r->agg, &q->rows[0]);
 	if (!q->err && r && r->committed && is_waiting(r->state.status))
 		rt_attempt_follow(r); /* a kill may have come between its fact and the row */
+	f->cancelled = !q->err && !r && is_cancelled(f, &q->rows[0]); /* it left memory meanwhile */
 	uar_store_rows_fini(q);
-	end_follow_up(f);
+	if (f->cancelled)
+		stop_run(&f->again);
+	else
+		end_follow_up(f);
 }
 
 void rt_attempt_recovered(struct live_run *r)
@@ -511,7 +558,7 @@ static void recover_task(struct task_scan *s, struct uar_rows_query *q, const st
 	struct uar_row_task t;
 
 	if (!uar_row_unpack(row, &q->arena, &t, sizeof t, NULL) && t.run_live &&
-	    !rt_run_find(s->rt, owner, t.current_run_id))
+	    (t.cancel_requested || !rt_run_find(s->rt, owner, t.current_run_id)))
 		settle_from_store(s->rt, owner, &t);
 }
 

@@ -439,7 +439,7 @@ def ids_of_two():
         command(one, "cancel_job", job_id="job")
         command(one, "close_subagent", subagent_id="child")
         command(one, "cancel_task", task_id="task")
-        s.restart()
+        s.restart().ready()
         one, two = Client(s.url, one.token), Client(s.url, two.token)
         wait_until(lambda: standing(one) == ("cancelled", "closed", 0, 0), "what was stopped stays so")
         wait_until(lambda: standing(two) == asks, "nothing of the other one was")
