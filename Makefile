@@ -200,7 +200,7 @@ E2E_PLAIN := $(E2E_PLAIN_LONG) $(sort $(filter-out $(E2E_PLAIN_LONG),$(wildcard 
              $(call E2E_OF,real_agents mcp_agents install load)))
 # All kills happen in the plain build, some of them also under ASan.
 E2E_BOTH  := $(call E2E_OF,kill9)
-E2E_LONG  := $(call E2E_OF,kill9 agui storage exec a2ui kb_tools models mcp_ask mcp_conformance backend plugin_rules sdk \
+E2E_LONG  := $(call E2E_OF,kill9 agui storage exec events openai a2a_peers a2ui kb_tools models mcp_ask mcp_conformance backend plugin_rules sdk \
              routing variants a2a provider tools plugin_cli)
 E2E_ALL   := $(wildcard tests/e2e/*_test.py)
 E2E       := $(if $(SAN),,$(E2E_PLAIN)) $(E2E_LONG) $(sort $(filter-out $(E2E_LONG) $(E2E_PLAIN),$(E2E_ALL)))
