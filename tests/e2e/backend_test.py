@@ -560,6 +560,7 @@ def definitions():
     with Shop({"codex-x": {"entry": "codex", "metadata": {
             "title": "Codex X", "description": "d", "tags": ["t"], "author": "a", "icon": "i"}}},
             files={**bad, "notes.txt": "no definition"}) as s:
+        s.ready()
         agents = {a["agent_id"]: a for a in s.http.get("/api/agents").json["agents"]}
         equal(agents["codex-x"], {"agent_id": "codex-x", "title": "Codex X", "description": "d",
                                   "entry": "backend.codex", "takes_working_dir": False, "runnable": True})

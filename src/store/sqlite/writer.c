@@ -236,7 +236,9 @@ static void tidy_up(struct sq_writer *w)
 	checkpoint(w, CHECKPOINT_IDLE);
 	shorten(w);
 	stays = is_long(w);
+	pthread_mutex_lock(&w->lock);
 	plan_retry(&w->retry, stays);
+	pthread_mutex_unlock(&w->lock);
 	w->folded = w->frames; /* what readers kept from it waits for a retry, or the next commit */
 }
 
