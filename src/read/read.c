@@ -12,7 +12,7 @@ static void on_committed(struct rt_part *p, const struct rt_commit *c)
 	struct uar_reader *rd = reader_of(p);
 
 	rt_tail_commit(&rd->tails, c);
-	if (rd->indexing && c->row)
+	if (rd->indexing) /* text that comes, too: the index waits until nobody is at work */
 		rd_indexing_noted(rd->indexing);
 }
 
