@@ -1,7 +1,9 @@
 """Plain HTTP over a socket, with nothing between the test and the bytes."""
 import http.client
 import json
+import re
 import socket
+import time
 from urllib.parse import unquote_to_bytes, urlsplit
 
 from lib.check import SAFETY
@@ -40,6 +42,9 @@ def send_raw(url, data):
         return out
 
 
+STARTING = re.compile(rb"(?:keys|definitions) are being read")
+
+
 class Connection(http.client.HTTPConnection):
     def __init__(self, url):
         super().__init__("localhost", timeout=SAFETY)
@@ -66,6 +71,15 @@ class Client:
         self.url, self.token = url, token
 
     def send(self, method, path, body=None, headers=None, token=True):
+        """Asked again while the server has just started and says so, as its clients do."""
+        until = time.monotonic() + SAFETY
+        while True:
+            a = self.send_once(method, path, body, headers, token)
+            if a.status != 503 or not STARTING.search(a.body) or time.monotonic() > until:
+                return a
+            time.sleep(0.01)
+
+    def send_once(self, method, path, body=None, headers=None, token=True):
         h = {"Host": host_of(self.url)}
         if token:
             h["Authorization"] = "Bearer " + self.token
