@@ -19,7 +19,7 @@ struct uar_render {
 	bool live;  /* notes is a terminal: progress is one line that changes */
 	bool steps; /* each report of progress is a line of its own */
 	bool bar;   /* that line is there */
-	const struct uar_clock *clock; /* how long a tool took is told; NULL: it is not */
+	const struct uar_clock *clock; /* to show how long a tool took; NULL: not shown */
 	enum { UAR_RENDER_START, UAR_RENDER_TEXT, UAR_RENDER_REASONING } open;
 	bool midline;	/* the open text does not end with a line end */
 	unsigned lines; /* notes so far */
