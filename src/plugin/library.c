@@ -235,52 +235,57 @@ static void on_returned(struct job *j)
 	job_free(j);
 }
 
-static void on_news(struct job *j)
-{
-	struct library *l = j->library;
-	const struct uar_message *mail = NULL;
+/* What a job has to tell. */
+struct news {
+	struct job *job;
+	const struct uar_message *mail;
 	struct job_report report;
 	bool over;
+};
 
+/* Its link and its news are taken in one hold of the lock: a job that has returned is in no list
+ * then, and nothing puts it into one again. */
+static bool take_news(struct library *l, struct uar_list *from, struct news *out)
+{
+	bool any;
+
+	*out = (struct news){ 0 };
 	pthread_mutex_lock(&l->lock);
-	report = j->report;
-	j->report.pending = false;
-	if (j->mail && !j->mail->taken && !j->mail->answered) {
-		mail = j->mail->message;
-		j->mail->taken = true;
+	any = !uar_list_empty(from);
+	if (any) {
+		struct job *j = UAR_OWNER(from->next, struct job, news);
+
+		uar_list_remove(&j->news);
+		out->job = j;
+		out->report = j->report;
+		j->report.pending = false;
+		if (j->mail && !j->mail->taken && !j->mail->answered) {
+			out->mail = j->mail->message;
+			j->mail->taken = true;
+		}
+		out->over = j->state == JOB_RETURNED;
 	}
-	over = j->state == JOB_RETURNED;
 	pthread_mutex_unlock(&l->lock);
-	on_report(j, &report);
-	if (mail)
-		on_mail(j, mail);
-	if (over)
-		on_returned(j);
+	return any;
 }
 
 static void on_inbox(struct uar_task *t)
 {
 	struct library *l = UAR_OWNER(t, struct library, task);
-	struct uar_list news;
+	struct uar_list jobs;
+	struct news n;
 
-	uar_list_init(&news);
+	uar_list_init(&jobs);
 	pthread_mutex_lock(&l->lock);
 	l->posted = false;
-	uar_list_move_all(&l->inbox, &news);
+	uar_list_move_all(&l->inbox, &jobs);
 	pthread_mutex_unlock(&l->lock);
-	for (;;) {
-		struct job *j = NULL;
-
-		/* A thread may look at the link of its job meanwhile. */
-		pthread_mutex_lock(&l->lock);
-		if (!uar_list_empty(&news)) {
-			j = UAR_OWNER(news.next, struct job, news);
-			uar_list_remove(&j->news);
-		}
-		pthread_mutex_unlock(&l->lock);
-		if (!j)
-			return;
-		on_news(j);
+	while (take_news(l, &jobs, &n)) {
+		on_report(n.job, &n.report);
+		if (n.mail)
+			on_mail(n.job, n.mail);
+		if (n.over)
+			on_returned(n.job);
 	}
 }
 
