@@ -1,13 +1,14 @@
 // keys.ts - shortcuts: none fires while a person types, none takes a key of the browser. A key that is held
 // fires once, unless the shortcut only moves.
-import {useEffect, useRef} from 'react';
+import {useLayoutEffect, useRef} from 'react';
 
 /** `text`: a Ctrl shortcut that a field has of its own, such as undo, is left to it. */
 export interface Shortcut { keys: string; does: string; run: () => void; group?: string; repeats?: boolean; text?: boolean }
 
 const stack: Shortcut[][] = [];
+const CHORD_MS = 1200; // the second key follows the first so soon, by the times of the keys: a busy page is no slow hand
 let chord = '';
-let chordTimer = 0;
+let chordAt = 0;
 
 function typing(target: EventTarget | null): boolean {
 	const e = target as HTMLElement | null;
@@ -29,6 +30,8 @@ function matches(keys: string, e: KeyboardEvent): boolean {
 addEventListener('keydown', (e) => {
 	if (e.defaultPrevented || e.isComposing)
 		return;
+	if (e.timeStamp - chordAt > CHORD_MS)
+		chord = '';
 	const all = stack.flat().reverse();
 	const inDialog = !!document.querySelector('dialog[open]');
 	for (const s of all) {
@@ -40,11 +43,10 @@ addEventListener('keydown', (e) => {
 			s.run();
 		return;
 	}
-	clearTimeout(chordTimer);
 	chord = '';
 	if (!typing(e.target) && !inDialog && !e.ctrlKey && !e.metaKey && !e.altKey && all.some((s) => s.keys.startsWith(`${e.key.toUpperCase()} then `))) {
 		chord = e.key.toUpperCase();
-		chordTimer = window.setTimeout(() => { chord = ''; }, 1200);
+		chordAt = e.timeStamp;
 	}
 });
 
@@ -53,7 +55,7 @@ export function useShortcuts(list: Shortcut[], page = false): void {
 	const now = useRef(list);
 	now.current = list;
 	const names = list.map((s) => s.keys).join('|');
-	useEffect(() => {
+	useLayoutEffect(() => {
 		const mine = now.current.map((s, i) => ({...s, run: () => now.current[i]?.run()}));
 		stack.splice(page ? 0 : stack.length, 0, mine);
 		return () => { stack.splice(stack.indexOf(mine), 1); };

@@ -88,18 +88,21 @@ function useEnd(talk: Talk) {
 		const box = ref.current;
 		if (!box)
 			return;
-		let last = box.scrollTop, hand = -Infinity;
+		let last = box.scrollTop, height = box.scrollHeight, hand = -Infinity;
 		const near = () => box.scrollHeight - box.scrollTop - box.clientHeight < NEAR;
 		const keep = () => {
 			if (follows.current)
 				box.scrollTop = box.scrollHeight;
 			last = box.scrollTop;
+			height = box.scrollHeight;
 		};
 		const seen = () => { // a scroll that no hand made comes from what grew or shrank
 			if (near())
 				follows.current = true;
 			else if (box.scrollTop < last - 2 && performance.now() - hand < HAND_MS)
 				follows.current = false;
+			if (box.scrollHeight !== height)
+				watch();
 			keep();
 			setAway(!follows.current);
 		};
@@ -108,7 +111,9 @@ function useEnd(talk: Talk) {
 			box.addEventListener(name, touched, {passive: true});
 		const grown = new ResizeObserver(keep);
 		box.addEventListener('scroll', seen, {passive: true});
-		const watch = () => { // what is in the box may be replaced, by the conversation once it is read
+		// What is in the box may be replaced, by the conversation once it is read. What shrinks and has its old
+		// size again before the frame is painted is no change to the observer, unless it observes anew.
+		const watch = () => {
 			grown.disconnect();
 			for (const e of [box, ...box.children])
 				grown.observe(e);

@@ -1,0 +1,1 @@
+export{t as LiveGraph}from"./Live-BclxZNdl.js";

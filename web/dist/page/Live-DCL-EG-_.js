@@ -1,1 +1,0 @@
-export{t as LiveGraph}from"./Live-CFvGigwP.js";
