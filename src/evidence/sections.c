@@ -73,7 +73,7 @@ static const char *outcome_of(const struct uar_evidence *x, const struct uar_eve
 			      const struct uar_json *p)
 {
 	bool denied = uar_map_get(&x->denied, ev->ids[UAR_ID_TOOL_CALL]) != NULL;
-	uar_str status = uar_json_str(uar_json_get(p, UAR_STR("status")), UAR_STR(""));
+	uar_str status = uar_json_text(p, "status");
 
 	if (ev->cls == UAR_EV_TOOL_STARTED)
 		return "started";
@@ -144,7 +144,7 @@ static void add_outcomes(struct uar_evidence *x, const struct uar_event *ev,
 
 	if (ev->cls == UAR_EV_TASK_COMPLETED)
 		for (; a; a = a->next) {
-			uar_str id = uar_json_str(uar_json_get(a, UAR_STR("id")), UAR_STR(""));
+			uar_str id = uar_json_text(a, "id");
 
 			add_outcome(x,
 				    uar_arena_printf(&x->scratch, "acceptance:%.*s", UAR_FMT(id)),
@@ -213,7 +213,7 @@ static uar_err add_ids(struct uar_evidence *x, const struct uar_event *ev)
 static uar_err note_denied(struct uar_evidence *x, const struct uar_event *ev,
 			   const struct uar_json *p)
 {
-	uar_str result = uar_json_str(uar_json_get(p, UAR_STR("result")), UAR_STR(""));
+	uar_str result = uar_json_text(p, "result");
 	uar_str call = ev->ids[UAR_ID_TOOL_CALL];
 
 	if (ev->cls != UAR_EV_ACTION_RESOLVED || !call.n || uar_str_is(result, "allow") ||

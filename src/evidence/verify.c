@@ -15,11 +15,6 @@ struct checking {
 	struct uar_error *error;
 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static uar_err wrong(struct checking *k, const char *text)
 {
 	return uar_error_set(k->error, UAR_ECORRUPT, "%s", text);
@@ -31,8 +26,8 @@ static uar_err read_head(struct checking *k)
 	size_t i = 0;
 
 	k->content = uar_json_get(k->root, UAR_STR("content"));
-	kind = member(k->content, "kind");
-	if (!uar_str_is(member(k->root, "format"), UAR_EVIDENCE_FORMAT))
+	kind = uar_json_text(k->content, "kind");
+	if (!uar_str_is(uar_json_text(k->root, "format"), UAR_EVIDENCE_FORMAT))
 		return wrong(k, "it is no document of the format " UAR_EVIDENCE_FORMAT);
 	while (i <= UAR_EVIDENCE_REVIEW &&
 	       !uar_str_is(kind, uar_evidence_kind_name((enum uar_evidence_kind)i)))
@@ -47,10 +42,10 @@ static uar_err read_head(struct checking *k)
 static uar_err read_scope(struct checking *k)
 {
 	const struct uar_json *j = uar_json_get(k->content, UAR_STR("scope"));
-	const struct uar_evidence_scope s = { .session_id = member(j, "session_id"),
-					      .thread_id = member(j, "thread_id"),
-					      .turn_id = member(j, "turn_id"),
-					      .task_id = member(j, "task_id") };
+	const struct uar_evidence_scope s = { .session_id = uar_json_text(j, "session_id"),
+					      .thread_id = uar_json_text(j, "thread_id"),
+					      .turn_id = uar_json_text(j, "turn_id"),
+					      .task_id = uar_json_text(j, "task_id") };
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVIDENCE_SECTION);
 	struct uar_jw w = uar_jw_begin(&b);
 	uar_err e;
@@ -71,8 +66,8 @@ static uar_err differs(struct checking *k, const struct uar_json *event)
 			     "event %llu of the timeline differs: sequence %lld, %.*s, %.*s",
 			     (unsigned long long)k->report->events,
 			     (long long)uar_json_int(uar_json_get(event, UAR_STR("sequence")), 0),
-			     UAR_FMT(uar_str_utf8_prefix(member(event, "type"), 64)),
-			     UAR_FMT(uar_str_utf8_prefix(member(event, "event_id"), 64)));
+			     UAR_FMT(uar_str_utf8_prefix(uar_json_text(event, "type"), 64)),
+			     UAR_FMT(uar_str_utf8_prefix(uar_json_text(event, "event_id"), 64)));
 }
 
 static uar_err fold(struct checking *k, const struct uar_json *event)
@@ -88,7 +83,7 @@ static uar_err fold(struct checking *k, const struct uar_json *event)
 static uar_err check_line(struct checking *k, const struct uar_json *line)
 {
 	const struct uar_json *event = uar_json_get(line, UAR_STR("event"));
-	uar_str link = member(line, "link");
+	uar_str link = uar_json_text(line, "link");
 	uar_err e;
 
 	k->report->events++;
@@ -118,7 +113,7 @@ static uar_err check_timeline(struct checking *k)
 				     UAR_LIMIT_EVIDENCE_EVENTS);
 	for (const struct uar_json *l = uar_json_first(timeline); l && !e; l = l->next)
 		e = check_line(k, l);
-	if (!e && !uar_str_is(member(k->root, "chain_head"), k->chain.link))
+	if (!e && !uar_str_is(uar_json_text(k->root, "chain_head"), k->chain.link))
 		return wrong(k, "chain_head is not the last link: events are missing at the end");
 	return e;
 }
@@ -134,9 +129,9 @@ static uar_err check_digests(struct checking *k)
 	ev_evidence_id(k->kind, k->scope_text, r->sha256, r->evidence_id);
 	if (uar_json_int(uar_json_get(facts, UAR_STR("events")), -1) != (int64_t)r->events)
 		return wrong(k, "content.facts.events is not the number of events");
-	if (!uar_str_is(member(k->root, "sha256"), r->sha256))
+	if (!uar_str_is(uar_json_text(k->root, "sha256"), r->sha256))
 		return wrong(k, "the content differs: sha256 is of another one");
-	if (!uar_str_is(member(k->root, "evidence_id"), r->evidence_id))
+	if (!uar_str_is(uar_json_text(k->root, "evidence_id"), r->evidence_id))
 		return wrong(k, "evidence_id is that of another scope or content");
 	return UAR_OK;
 }
@@ -155,7 +150,7 @@ static uar_err check_read_models(struct checking *k)
 		return UAR_OK; /* another version folds otherwise: the digests have to do */
 	e = uar_sview_write(&k->view, &b);
 	uar_sha256_hex(uar_buf_str(&b), sha256);
-	if (!e && !uar_str_is(member(expected, "view_sha256"), sha256))
+	if (!e && !uar_str_is(uar_json_text(expected, "view_sha256"), sha256))
 		e = wrong(k, "the events fold into another view than expected.view_sha256");
 	uar_buf_clear(&b);
 	if (!e)

@@ -90,7 +90,7 @@ void uar_flow_write_types(struct uar_jw *w)
 
 uar_str uar_flow_setting(const struct uar_json *config, const char *name)
 {
-	return uar_json_str(uar_json_get(config, uar_str_c(name)), UAR_STR(""));
+	return uar_json_text(config, name);
 }
 
 static enum uar_flow_value of_schema(const struct uar_json *schema)

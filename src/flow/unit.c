@@ -8,10 +8,9 @@ const struct uar_json flow_null = { .kind = UAR_JSON_NULL };
 const struct uar_json *flow_take_json(struct flow_run *r, uar_err e, struct uar_buf *b)
 {
 	const struct uar_json *j = NULL;
-	uar_str text = e ? UAR_STR_NONE : uar_arena_str(r->arena, uar_buf_str(b));
 
 	if (!e)
-		e = text.p ? uar_json_parse(text, NULL, r->arena, &j, NULL) : UAR_ENOMEM;
+		e = uar_json_parse_copy(uar_buf_str(b), NULL, r->arena, &j, NULL);
 	if (e == UAR_ENOMEM)
 		r->err = e;
 	uar_buf_fini(b);

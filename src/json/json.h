@@ -50,6 +50,11 @@ UAR_MUST_CHECK uar_err uar_json_parse(uar_str text, const struct uar_json_limits
 				      struct uar_arena *arena, const struct uar_json **out,
 				      struct uar_error *error);
 
+/* The same of a text that need not stay: the tree borrows from a copy in the arena. */
+UAR_MUST_CHECK uar_err uar_json_parse_copy(uar_str text, const struct uar_json_limits *limits,
+					   struct uar_arena *arena, const struct uar_json **out,
+					   struct uar_error *error);
+
 /* May the text stand between quotes as it is? Then reader and writer leave it alone. */
 bool uar_json_is_plain(uar_str text);
 
@@ -64,6 +69,11 @@ uar_str uar_json_str(const struct uar_json *j, uar_str fallback);
 int64_t uar_json_int(const struct uar_json *j, int64_t fallback);
 double uar_json_double(const struct uar_json *j, double fallback); /* ints too */
 bool uar_json_bool(const struct uar_json *j, bool fallback);
+/* The member of an object that is a string; empty when it is absent or of another kind. */
+static inline uar_str uar_json_text(const struct uar_json *j, const char *key)
+{
+	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+}
 
 /* Deep equality as JSON Schema means it: 1 equals 1.0, member order is irrelevant. */
 bool uar_json_equal(const struct uar_json *a, const struct uar_json *b);

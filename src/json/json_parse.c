@@ -455,6 +455,17 @@ static uar_err refuse(const struct reader *r, struct uar_error *error)
 	return uar_error_set(error, r->err, "%s", r->why);
 }
 
+uar_err uar_json_parse_copy(uar_str text, const struct uar_json_limits *limits,
+			    struct uar_arena *arena, const struct uar_json **out,
+			    struct uar_error *error)
+{
+	uar_str own = uar_arena_str(arena, text);
+
+	if (!own.p)
+		return uar_error_set(error, UAR_ENOMEM, "%s", uar_err_text(UAR_ENOMEM));
+	return uar_json_parse(own, limits, arena, out, error);
+}
+
 uar_err uar_json_parse(uar_str text, const struct uar_json_limits *limits, struct uar_arena *arena,
 		       const struct uar_json **out, struct uar_error *error)
 {

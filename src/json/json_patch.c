@@ -296,7 +296,7 @@ static const struct uar_json_field op_fields[] = {
 static uar_err apply(struct patcher *p, const struct uar_json *j)
 {
 	struct op op = { .from = UAR_STR_NONE };
-	uar_str name = uar_json_str(uar_json_get(j, UAR_STR("op")), UAR_STR(""));
+	uar_str name = uar_json_text(j, "op");
 	uar_err e = uar_json_read(j, op_fields, ARRAY_LEN(op_fields), false, &op, p->error);
 
 	if (e)

@@ -88,6 +88,22 @@ static inline void uar_jw_time(struct uar_jw *w, const char *key, int64_t wall_u
 	uar_jw_put_time(w, uar_str_c(key), wall_us);
 }
 
+/* Null for an empty string, or no time. */
+static inline void uar_jw_str_or_null(struct uar_jw *w, const char *key, uar_str s)
+{
+	if (s.n)
+		uar_jw_str(w, key, s);
+	else
+		uar_jw_null(w, key);
+}
+static inline void uar_jw_time_or_null(struct uar_jw *w, const char *key, int64_t wall_us)
+{
+	if (wall_us)
+		uar_jw_time(w, key, wall_us);
+	else
+		uar_jw_null(w, key);
+}
+
 /* Trusted JSON text, spliced; blanks between its tokens become spaces: it is one line. */
 static inline void uar_jw_raw(struct uar_jw *w, const char *key, uar_str json)
 {

@@ -13,6 +13,7 @@
 #include "loop/net.h"
 
 enum { IDLE_TIMEOUT_US = 60 * 1000 * 1000 };
+static const int64_t forever_us = INT64_MAX;
 
 struct uar_client {
 	struct uar_sched *sched;
@@ -36,16 +37,18 @@ struct uar_call {
 	struct uar_list node;
 	struct uar_client *client;
 	struct uar_list inbox; /* of uar_piece, not read yet */
-	struct uar_timer idle;
+	struct uar_timer limit;
 	struct uar_task resume;
-	int64_t idle_us, last_us; /* limit; when the last byte came */
+	int64_t idle_us, last_us;  /* limit, not above 0: none; when the last byte came */
+	int64_t end_us, paused_us; /* when all of it has to be over; since when it is paused */
 	struct receiver to;
 	int status;
 	uar_err err; /* ours; decides over the transfer's */
+	const char *failure;
 	bool paused; /* asked to */
 	bool cancelled, over;
 	bool reading; /* its callback is on the stack */
-	char text[];  /* address, method, body */
+	char text[];  /* address, method */
 };
 
 static struct uar_call *call_of(struct uar_transfer *t)
@@ -67,7 +70,7 @@ static void empty_inbox(struct uar_call *call)
 
 static void rest(struct uar_call *call)
 {
-	uar_timer_stop(call->client->sched, &call->idle);
+	uar_timer_stop(call->client->sched, &call->limit);
 	uar_unpost(call->client->sched, &call->resume);
 	empty_inbox(call);
 }
@@ -81,6 +84,7 @@ static void call_destroy(struct uar_call *call)
 	uar_buf_fini(&call->transfer.outcome.body);
 	uar_buf_fini(&call->transfer.head);
 	uar_free(call->transfer.spare);
+	uar_free(call->transfer.body);
 	uar_free(call);
 }
 
@@ -112,15 +116,17 @@ static void deliver(struct uar_call *call)
 	/* An error answer cut at its limit is an answer all the same. */
 	bool cut = o->body.err == UAR_ETOOBIG;
 	uar_err e = ours ? ours : cut ? UAR_OK : error_of(o->code);
-	const char *reason = "";
+	const char *reason;
 
+	call->failure = "";
 	if (ours == UAR_EFORBIDDEN && barred)
-		reason = "the address is not public, and calls to it are not allowed "
-			 "(outbound_allow)";
+		call->failure = "the address is not public, and calls to it are not allowed "
+				"(outbound_allow)";
 	else if (ours)
-		reason = reason_of(ours);
+		call->failure = reason_of(ours);
 	else if (e)
-		reason = o->reason[0] ? o->reason : call->client->curl->easy_strerror(o->code);
+		call->failure = call->client->curl->easy_strerror(o->code);
+	reason = e && !ours && o->reason[0] ? o->reason : call->failure;
 	if (call->to.done)
 		call->to.done(call->to.ctx, e, o->status, uar_buf_str(&o->body), reason);
 	call_destroy(call);
@@ -135,15 +141,28 @@ static void fail(struct uar_call *call, uar_err e)
 		uar_net_stop(&call->transfer);
 }
 
-static void on_idle(struct uar_timer *t)
+/* How long it may still last unless a byte comes. */
+static int64_t time_left(const struct uar_call *call)
 {
-	struct uar_call *call = UAR_OWNER(t, struct uar_call, idle);
-	struct uar_sched *s = call->client->sched;
-	int64_t left = call->last_us + call->idle_us - uar_clock_mono(s->clock);
+	int64_t now = uar_clock_mono(call->client->sched->clock);
+	int64_t idle_end = call->idle_us > 0 ? call->last_us + call->idle_us : forever_us;
+	int64_t end = idle_end < call->end_us ? idle_end : call->end_us;
 
-	if (call->paused)
-		left = call->idle_us;
-	if (left <= 0 || uar_timer_set(s, t, left))
+	return end == forever_us ? end : end - now;
+}
+
+static uar_err set_limit(struct uar_call *call)
+{
+	int64_t left = time_left(call);
+
+	return left == forever_us ? UAR_OK : uar_timer_set(call->client->sched, &call->limit, left);
+}
+
+static void on_limit(struct uar_timer *t)
+{
+	struct uar_call *call = UAR_OWNER(t, struct uar_call, limit);
+
+	if (time_left(call) <= 0 || set_limit(call))
 		fail(call, UAR_ETIMEOUT);
 }
 
@@ -224,7 +243,7 @@ static void on_over(struct uar_task *t)
 	struct uar_call *call = call_of(UAR_OWNER(t, struct uar_transfer, over));
 
 	call->over = true;
-	uar_timer_stop(call->client->sched, &call->idle);
+	uar_timer_stop(call->client->sched, &call->limit);
 	look(call);
 }
 
@@ -256,10 +275,7 @@ static void set_request(struct uar_call *call, const struct uar_call_options *o)
 	p += url + 1;
 	memcpy(p, o->method, method + 1);
 	r->method = p;
-	p += method + 1;
-	if (o->body.n)
-		memcpy(p, o->body.p, o->body.n);
-	r->body = uar_str_n(p, o->body.n);
+	r->body = call->transfer.body ? uar_str_n(call->transfer.body, o->body.n) : UAR_STR("");
 	r->connect_timeout_us = o->connect_timeout_us;
 	r->once = o->once;
 	r->ca_file = call->client->ca_file;
@@ -269,21 +285,32 @@ static void set_request(struct uar_call *call, const struct uar_call_options *o)
 	r->guarded = &call->guarded;
 }
 
+static int64_t total_limit(const struct uar_call_options *o)
+{
+	return o->total_timeout_us ? o->total_timeout_us
+				   : UAR_LIMIT_CLIENT_CALL_SECONDS * 1000000LL;
+}
+
 static struct uar_call *call_create(struct uar_client *c, const struct uar_call_options *o)
 {
-	size_t text = strlen(o->url) + 1 + strlen(o->method) + 1 + o->body.n;
+	size_t text = strlen(o->url) + 1 + strlen(o->method) + 1;
 	struct uar_call *call = uar_alloc(sizeof *call + text);
+	char *body = call && o->body.n ? uar_strdup_n(o->body.p, o->body.n) : NULL;
 
-	if (!call)
+	if (!call || (o->body.n && !body)) {
+		uar_free(call);
 		return NULL;
+	}
 	memset(call, 0, sizeof *call);
+	call->transfer.body = body;
 	call->client = c;
 	set_request(call, o);
-	call->idle.fn = on_idle;
+	call->limit.fn = on_limit;
 	call->resume.fn = on_resume;
 	call->transfer.over.fn = on_over;
 	call->idle_us = o->idle_timeout_us ? o->idle_timeout_us : IDLE_TIMEOUT_US;
 	call->last_us = uar_clock_mono(c->sched->clock);
+	call->end_us = o->total_timeout_us < 0 ? forever_us : call->last_us + total_limit(o);
 	call->transfer.outcome.body =
 		uar_buf_make(o->max_error_body ? o->max_error_body : UAR_LIMIT_CLIENT_ERROR_BODY);
 	call->transfer.wants_head = o->header != NULL;
@@ -299,8 +326,8 @@ static uar_err start(struct uar_call *call, const char *const *headers)
 	struct uar_client *c = call->client;
 	uar_err e = uar_client_headers(c->curl, headers, &call->transfer.request.headers);
 
-	if (!e && call->idle_us > 0)
-		e = uar_timer_set(c->sched, &call->idle, call->idle_us);
+	if (!e)
+		e = set_limit(call);
 	if (!e)
 		uar_net_start(c->net, &call->transfer);
 	return e;
@@ -343,14 +370,30 @@ void uar_call_cancel(struct uar_call *call)
 		call_destroy(call);
 }
 
+static void go_on(struct uar_call *call)
+{
+	int64_t now = uar_clock_mono(call->client->sched->clock);
+
+	call->last_us = now;
+	if (call->end_us != forever_us)
+		call->end_us += now - call->paused_us;
+	if (call->over || !uar_list_empty(&call->inbox))
+		uar_post(call->client->sched, &call->resume);
+	if (!call->over && !is_deaf(call) && set_limit(call))
+		fail(call, UAR_ENOMEM);
+}
+
 void uar_call_pause(struct uar_call *call, bool paused)
 {
 	if (call->paused == paused)
 		return;
 	call->paused = paused;
-	call->last_us = uar_clock_mono(call->client->sched->clock);
-	if (!paused && (call->over || !uar_list_empty(&call->inbox)))
-		uar_post(call->client->sched, &call->resume);
+	if (!paused) {
+		go_on(call);
+		return;
+	}
+	call->paused_us = uar_clock_mono(call->client->sched->clock);
+	uar_timer_stop(call->client->sched, &call->limit);
 }
 
 int uar_call_status(const struct uar_call *call)
@@ -361,6 +404,11 @@ int uar_call_status(const struct uar_call *call)
 int64_t uar_call_retry_after_us(const struct uar_call *call)
 {
 	return call->over ? call->transfer.outcome.retry_after_us : 0;
+}
+
+const char *uar_call_failure(const struct uar_call *call)
+{
+	return call->failure;
 }
 
 /* --- the client ---------------------------------------------------------------- */
@@ -385,6 +433,11 @@ void uar_client_set_guard(struct uar_client *c, struct uar_guard *g)
 {
 	uar_guard_destroy(c->guard);
 	c->guard = g;
+}
+
+bool uar_client_bars(const struct uar_client *c, uar_str url)
+{
+	return uar_guard_bars(c->guard, url);
 }
 
 void uar_client_destroy(struct uar_client *c)

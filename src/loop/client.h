@@ -26,6 +26,10 @@ struct uar_call_options {
 	uar_str body;		    /* copied */
 	int64_t connect_timeout_us; /* 0: default 10 s */
 	int64_t idle_timeout_us;    /* no byte for so long ends it; 0: default 60 s; < 0: none */
+	/* All of it may take so long, pauses aside, however its bytes come; 0: default
+	 * UAR_LIMIT_CLIENT_CALL_SECONDS; < 0: no limit here, for streams and for callers that have
+	 * one of their own. */
+	int64_t total_timeout_us;
 	/* The address comes from a definition, a model or a peer: it is judged by the client's
 	 * guard (guard.h), and no proxy is used. False: it is the operator's own. UAR_EFORBIDDEN at
 	 * the end: no address of the host passes. */
@@ -53,6 +57,8 @@ UAR_MUST_CHECK uar_err uar_client_create(struct uar_loop *l, const char *ca_file
 					 struct uar_client **out);
 /* What passes its guard besides public addresses; takes g. Before the first call. */
 void uar_client_set_guard(struct uar_client *c, struct uar_guard *g);
+/* Would a guarded call of that address end with UAR_EFORBIDDEN, whatever its name leads to? */
+bool uar_client_bars(const struct uar_client *c, uar_str url);
 /* Calls under way end without callbacks. Not from inside a callback. */
 void uar_client_destroy(struct uar_client *c);
 struct uar_sched *uar_client_sched(const struct uar_client *c);
@@ -62,12 +68,15 @@ UAR_MUST_CHECK uar_err uar_client_call(struct uar_client *c, const struct uar_ca
  * to it, a crowd of UAR_LIMIT_CLIENT_ORDERS orders a turn. Fine inside the
  * callbacks of any call, but not of one whose `done` has been called. */
 void uar_call_cancel(struct uar_call *call);
-/* Backpressure: while paused no callback fires, the idle timeout rests and the
- * peer is held back. */
+/* Backpressure: while paused no callback fires, timeouts rest and the peer is held
+ * back. */
 void uar_call_pause(struct uar_call *call, bool paused);
 /* The status once bytes of the body came, or the head where `header` wants it; 0: not yet. */
 int uar_call_status(const struct uar_call *call);
 /* What the answer's Retry-After asks for; 0: nothing. Useful inside `done`. */
 int64_t uar_call_retry_after_us(const struct uar_call *call);
+/* The kind of failure for a person, without the names and addresses that `reason` may have in it.
+ * Inside `done` alone. */
+const char *uar_call_failure(const struct uar_call *call);
 
 #endif

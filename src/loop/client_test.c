@@ -299,6 +299,47 @@ TEST(silence_ends_by_the_idle_limit, "")
 	tear_down(&f);
 }
 
+/* Less than the idle limit goes by with each piece. */
+static uar_err on_slow_data(void *ctx, uar_str bytes)
+{
+	struct seen *s = ctx;
+
+	leap_ahead(&s->f->time, uar_loop_sched(s->f->loop), 40000000);
+	return on_data(ctx, bytes);
+}
+
+TEST(an_answer_that_trickles_ends_by_the_limit_in_all, "")
+{
+	enum { BLOCKS = 20000, BLOCK = 1000 };
+	static char block[BLOCK + 1];
+	struct peer_script script = { { { PEER_SEND, "HTTP/1.1 200 OK\r\n\r\n", 0 },
+					{ PEER_FILL, block, BLOCKS },
+					{ PEER_CLOSE, NULL, 0 } } };
+	static const struct {
+		int64_t total_us;
+		uar_err err;
+	} cases[] = {
+		{ 0, UAR_ETIMEOUT }, { -1, UAR_OK } /* a stream */
+	};
+	struct fixture f;
+
+	memset(block, 'x', BLOCK);
+	REQUIRE(set_up(&f, &script, 1));
+	for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+		struct seen s = { 0 };
+		struct uar_call_options o = options(&f, &s);
+
+		o.data = on_slow_data;
+		o.total_timeout_us = cases[i].total_us;
+		REQUIRE(call(&f, &o, &s));
+		uar_loop_run(f.loop);
+		CHECK_INT(s.err, cases[i].err);
+		CHECK_INT(s.dones, 1);
+		forget(&s);
+	}
+	tear_down(&f);
+}
+
 TEST(nobody_listens, "")
 {
 	static const struct peer_script script = { { { PEER_CLOSE, NULL, 0 } } };
@@ -434,6 +475,43 @@ static void on_resume(struct uar_timer *t)
 	CHECK_INT(p->seen->dones, 0);
 	CHECK_INT(p->seen->pieces, 1);
 	uar_call_pause(p->seen->call, false);
+}
+
+/* Longer than both limits. */
+static void on_long_pause_over(struct uar_timer *t)
+{
+	struct pauser *p = UAR_OWNER(t, struct pauser, timer);
+	struct uar_sched *sched = uar_loop_sched(p->f->loop);
+
+	if (p->seen->pieces == 0) {
+		CHECK(uar_timer_set(sched, t, 1000) == UAR_OK);
+		return;
+	}
+	leap_ahead(&p->f->time, sched, (UAR_LIMIT_CLIENT_CALL_SECONDS + 60) * 1000000LL);
+	p->seen->pause_on_data = false;
+	uar_call_pause(p->seen->call, false);
+	peer_open_gate(p->f->peer);
+}
+
+TEST(time_in_which_a_call_is_paused_does_not_count, "")
+{
+	static const struct peer_script script = {
+		{ { PEER_SEND, OK_HEAD "he", 0 }, { PEER_GATE, NULL, 0 }, { PEER_SEND, "llo", 0 } }
+	};
+	struct fixture f;
+	struct seen s = { .pause_on_data = true };
+	struct pauser p = { .timer.fn = on_long_pause_over, .seen = &s, .f = &f };
+	struct uar_call_options o;
+
+	REQUIRE(set_up(&f, &script, 1));
+	o = options(&f, &s);
+	REQUIRE(call(&f, &o, &s));
+	REQUIRE(uar_timer_set(uar_loop_sched(f.loop), &p.timer, 1000) == UAR_OK);
+	uar_loop_run(f.loop);
+	CHECK_INT(s.err, UAR_OK);
+	CHECK_STR(uar_buf_str(&s.data), "hello");
+	forget(&s);
+	tear_down(&f);
 }
 
 TEST(pause_holds_the_end_back, "")

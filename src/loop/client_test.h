@@ -34,6 +34,7 @@ struct seen { /* what one call reported */
 	char reason[256];
 	bool cancel_on_data, pause_on_data, open_on_data, leave_running;
 	struct seen *cancel_other;
+	void *extra; /* the test's */
 };
 
 static inline bool set_up(struct fixture *f, const struct peer_script *scripts, size_t n)

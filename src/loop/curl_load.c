@@ -2,13 +2,16 @@
 #include "loop/curl_load.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
+#include <string.h>
 
 #include "base/str.h"
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-static struct uar_curl table; /* written once, under `once` */
-static char why[UAR_LIMIT_ERROR_TEXT];
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct uar_curl table; /* written once, under the lock */
+static uar_err load_result;   /* UAR_OK: it is there, or nobody has looked for it yet */
+static char load_reason[UAR_LIMIT_ERROR_TEXT];
 
 static const struct {
 	const char *name;
@@ -31,7 +34,21 @@ static bool resolve(void *lib, struct uar_curl *to)
 	return true;
 }
 
-static void load(void)
+/* The loader tells its reason in words alone. What is short now may be there the next time. */
+static uar_err error_of_reason(const char *reason)
+{
+	static const struct {
+		int number;
+		uar_err e;
+	} rows[] = { { EMFILE, UAR_EFDS }, { ENFILE, UAR_EFDS }, { ENOMEM, UAR_ENOMEM } };
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+		if (strstr(reason, strerror(rows[i].number)))
+			return rows[i].e;
+	return UAR_ENOTIMPL;
+}
+
+static uar_err load(void)
 {
 	struct uar_curl found = { 0 };
 	/* Never closed: libcurl's threads and atexit work may outlive any owner. */
@@ -39,21 +56,33 @@ static void load(void)
 	const char *reason;
 
 	if (lib && resolve(lib, &found)) {
-		if (found.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK)
+		CURLcode code = found.global_init(CURL_GLOBAL_DEFAULT);
+
+		if (code == CURLE_OK) {
 			table = found;
-		else
-			snprintf(why, sizeof why, "libcurl cannot be initialised");
-		return;
+			return UAR_OK;
+		}
+		snprintf(load_reason, sizeof load_reason, "libcurl cannot be initialised");
+		return code == CURLE_OUT_OF_MEMORY ? UAR_ENOMEM : UAR_ENOTIMPL;
 	}
 	reason = dlerror();
-	snprintf(why, sizeof why, "libcurl cannot be loaded: %s", reason ? reason : "no reason");
+	snprintf(load_reason, sizeof load_reason, "libcurl cannot be loaded: %s",
+		 reason ? reason : "no reason");
+	return reason ? error_of_reason(reason) : UAR_ENOTIMPL;
 }
 
 uar_err uar_curl_load(const struct uar_curl **out, struct uar_error *error)
 {
-	pthread_once(&once, load);
-	if (!table.easy_init)
-		return uar_error_set(error, UAR_ENOTIMPL, "%s", why);
-	*out = &table;
-	return UAR_OK;
+	uar_err e;
+
+	pthread_mutex_lock(&lock);
+	if (!table.easy_init && load_result != UAR_ENOTIMPL)
+		load_result = load();
+	e = load_result;
+	if (e)
+		uar_error_set(error, e, "%s", load_reason);
+	pthread_mutex_unlock(&lock);
+	if (!e)
+		*out = &table;
+	return e;
 }

@@ -37,7 +37,8 @@ struct uar_curl {
 };
 
 /* Loads it once a process; any thread. UAR_ENOTIMPL with the loader's reason
- * when it is not installed. */
+ * when it is not installed, which is final; UAR_EFDS, UAR_ENOMEM: out of descriptors or memory,
+ * and the next call tries again. */
 UAR_MUST_CHECK uar_err uar_curl_load(const struct uar_curl **out, struct uar_error *error);
 
 #endif

@@ -1,6 +1,7 @@
 /* guard.c - networks that are not public, and what an operator allows of them. */
 #include "loop/guard.h"
 
+#include <arpa/inet.h>
 #include <strings.h>
 
 #include "base/address.h"
@@ -180,19 +181,26 @@ static uint16_t port_of(uar_str url, const struct uar_address *a)
 {
 	if (a->has_port)
 		return a->port;
-	return uar_str_starts(url, UAR_STR("https:")) ? 443 : 80;
+	return url.n > 6 && uar_str_eq_nocase(uar_str_n(url.p, 6), UAR_STR("https:")) ? 443 : 80;
 }
 
-bool uar_guard_passes_name(const struct uar_guard *g, uar_str url)
+/* The host of the URL; false: there is none that can be judged. */
+static bool host_of(uar_str url, struct uar_address *out)
 {
 	size_t slash = uar_str_find(url, '/');
 	uar_str rest = uar_str_from(url, slash + 2 < url.n ? slash + 2 : url.n);
-	struct uar_address a;
 	size_t n = 0;
 
 	while (n < rest.n && !strchr("/?#\\", rest.p[n]))
 		n++;
-	if (!g || memchr(rest.p, '@', n) || !uar_address_read_host(uar_str_n(rest.p, n), &a))
+	return !memchr(rest.p, '@', n) && uar_address_read_host(uar_str_n(rest.p, n), out);
+}
+
+bool uar_guard_passes_name(const struct uar_guard *g, uar_str url)
+{
+	struct uar_address a;
+
+	if (!g || !host_of(url, &a))
 		return false;
 	for (size_t i = 0; i < g->count; i++) {
 		const struct entry *e = &g->at[i];
@@ -202,4 +210,61 @@ bool uar_guard_passes_name(const struct uar_guard *g, uar_str url)
 			return true;
 	}
 	return false;
+}
+
+/* Such names are of this machine, whatever a name server says (RFC 6761). */
+static bool is_localhost(uar_str name)
+{
+	static const char suffix[] = ".localhost";
+	size_t n = sizeof suffix - 1;
+
+	return uar_str_eq_nocase(name, UAR_STR("localhost")) ||
+	       (name.n > n &&
+		uar_str_eq_nocase(uar_str_from(name, name.n - n), uar_str_n(suffix, n)));
+}
+
+/* What inet_aton takes: 127.1, 2130706433, 0x7f.1; in brackets an address with a zone. */
+static bool read_odd_ip(const struct uar_address *a, uar_str host, unsigned char ip[16])
+{
+	static const unsigned char mapped[12] = { [10] = 0xff, [11] = 0xff };
+	bool v6 = host.n && host.p[0] == '[';
+	uar_str s = v6 ? uar_address_bare(a) : host;
+	char text[256];
+	struct in_addr v4;
+
+	if (v6)
+		s.n = uar_str_find(s, '%');
+	if (s.n >= sizeof text || memchr(s.p, 0, s.n))
+		return false;
+	memcpy(text, s.p, s.n);
+	text[s.n] = 0;
+	if (v6)
+		return inet_pton(AF_INET6, text, ip) == 1;
+	if (!inet_aton(text, &v4))
+		return false;
+	memcpy(ip, mapped, sizeof mapped);
+	memcpy(ip + sizeof mapped, &v4, sizeof v4);
+	return true;
+}
+
+bool uar_guard_bars(const struct uar_guard *g, uar_str url)
+{
+	static const unsigned char loopback[][16] = { { [10] = 0xff, 0xff, 127, 0, 0, 1 },
+						      { [15] = 1 } };
+	struct uar_address a;
+	uar_str host;
+	uint16_t port;
+
+	if (!host_of(url, &a))
+		return true;
+	if (uar_guard_passes_name(g, url))
+		return false;
+	port = port_of(url, &a);
+	host = a.host;
+	host.n -= host.p[host.n - 1] == '.'; /* the root of all names */
+	if (is_localhost(host))
+		return !uar_guard_passes(g, loopback[0], port) &&
+		       !uar_guard_passes(g, loopback[1], port);
+	return (uar_address_is_ip(&a) || read_odd_ip(&a, host, a.ip)) &&
+	       !uar_guard_passes(g, a.ip, port);
 }

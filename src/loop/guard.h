@@ -25,5 +25,8 @@ bool uar_guard_is_entry(uar_str text);
 bool uar_guard_passes(const struct uar_guard *g, const unsigned char ip[16], uint16_t port);
 /* Is the host of the URL allowed by its name? */
 bool uar_guard_passes_name(const struct uar_guard *g, uar_str url);
+/* Is its host an address that does not pass, or none at all? localhost and the names below it are
+ * such addresses, and so are all spellings of one. Other names are judged by where they lead. */
+bool uar_guard_bars(const struct uar_guard *g, uar_str url);
 
 #endif

@@ -404,3 +404,41 @@ TEST(what_is_allowed_is_reached, "")
 	forget(&s);
 	tear_down(&f);
 }
+
+TEST(an_address_in_any_spelling_and_localhost_are_barred_before_a_call, "")
+{
+	static const char *const barred[] = {
+		"http://localhost/",	 "http://LOCALHOST:80/",
+		"https://localhost./x",	 "http://foo.localhost/",
+		"http://a.b.localhost.", "http://127.1/",
+		"http://2130706433/",	 "http://0x7f.1/",
+		"http://0177.0.0.1/",	 "http://0x7f000001:8080/",
+		"http://127.0.0.1./",	 "http://0/",
+		"http://10.1/",		 "http://[::1]/",
+		"http://[::1%lo]/",	 "http://[fe80::1%25eth0]",
+		"http://user@8.8.8.8/",	 "http:///x",
+		"HTTP://127.0.0.1/",
+	};
+	static const char *const open_urls[] = {
+		"http://8.8.8.8/",	  "http://8.526344/",		"http://134744072/",
+		"http://notlocalhost/",	  "http://localhost.example/",	"http://example.com./",
+		"http://1.2.3.4.5/",	  "http://127.1.example/",	"http://0x7f.example/",
+		"HTTPS://[2606:4700::1]", "http://xn--bcher-kva.test/",
+	};
+	static const char *const one[] = { "127.0.0.1:80" }, *const name[] = { "localhost:443" };
+	struct uar_guard *g = NULL;
+
+	for (size_t i = 0; i < ARRAY_LEN(barred); i++)
+		CHECK_MSG(uar_guard_bars(NULL, uar_str_c(barred[i])), "%s", barred[i]);
+	for (size_t i = 0; i < ARRAY_LEN(open_urls); i++)
+		CHECK_MSG(!uar_guard_bars(NULL, uar_str_c(open_urls[i])), "%s", open_urls[i]);
+	CHECK_INT(uar_guard_create(one, 1, &g, NULL), UAR_OK);
+	CHECK(!uar_guard_bars(g, UAR_STR("http://localhost/")));
+	CHECK(!uar_guard_bars(g, UAR_STR("http://127.1/")));
+	CHECK(uar_guard_bars(g, UAR_STR("HTTPS://localhost/")));
+	uar_guard_destroy(g);
+	CHECK_INT(uar_guard_create(name, 1, &g, NULL), UAR_OK);
+	CHECK(!uar_guard_bars(g, UAR_STR("HTTPS://localhost/")));
+	CHECK(uar_guard_bars(g, UAR_STR("http://localhost/")));
+	uar_guard_destroy(g);
+}

@@ -1,7 +1,7 @@
 /* net.c - the thread on which libcurl runs, and what goes to and fro.
  *
  * To the thread go orders: bits in the transfer, which is on a list while it has
- * any. To the loop go pieces and ends, all of one turn of the thread at once.
+ * any. To the loop go pieces (net_answer.c) and ends, all of one turn of the thread at once.
  *
  * Two hubs. Plain http and https hosts known to speak HTTP/1.1 alone go to
  * `wide`, where every call may have a connection. Other https hosts go to
@@ -10,11 +10,9 @@
  * from such a host moves it, with the calls that wait for a connection, to `wide`.
  *
  * The loop of the thread runs on the system's clock, as libcurl does. */
-#include "loop/net.h"
+#include "loop/net_int.h"
 
 #include "base/alloc.h"
-#include "loop/curl_hub.h"
-#include "loop/done.h"
 #include "loop/limits.h"
 
 enum order {
@@ -26,35 +24,6 @@ enum order {
 struct origin { /* an https host without HTTP/2 */
 	struct uar_list node;
 	uar_str name; /* "https://host:port"; after the struct */
-};
-
-struct mail { /* to the loop */
-	struct uar_done *done;
-	uar_task_fn *piece;
-	struct uar_list tasks; /* of this round */
-	uint64_t round;
-	struct uar_task send;
-};
-
-struct orders { /* from the loop; the first three are guarded by the lock */
-	struct uar_list transfers;
-	bool posted, leave;
-	struct uar_task wake;
-	pthread_mutex_t lock;
-};
-
-struct uar_net {
-	const struct uar_curl *curl;
-	struct uar_loop *loop;
-	struct mail mail;
-	struct orders orders;
-	struct uar_hub wide, shared;
-	struct uar_list transfers;
-	struct uar_list origins;
-	size_t origin_count;
-	bool learned; /* an origin was added: move the transfers that wait */
-	bool running;
-	pthread_t thread;
 };
 
 /* --- to the loop -------------------------------------------------------------- */
@@ -70,61 +39,10 @@ static void on_send(struct uar_task *t)
 	send_mail(UAR_OWNER(t, struct uar_net, mail.send));
 }
 
-/* After the I/O of this turn. */
-static void tell_loop(struct uar_net *n, struct uar_task *t)
+void uar_net_tell(struct uar_net *n, struct uar_task *t)
 {
 	uar_list_add_last(&n->mail.tasks, &t->node);
 	uar_post(uar_loop_sched(n->loop), &n->mail.send);
-}
-
-/* A token of a model comes in a small piece, and the one that was read before takes it:
- * memory that one thread takes and another frees is dear. */
-static struct uar_piece *open_piece(struct uar_transfer *t, size_t bytes)
-{
-	size_t cap = bytes > UAR_LIMIT_CLIENT_SPARE ? bytes : UAR_LIMIT_CLIENT_SPARE;
-	struct uar_piece *p =
-		cap == UAR_LIMIT_CLIENT_SPARE ? atomic_exchange(&t->spare, NULL) : NULL;
-
-	if (!p)
-		p = uar_alloc(sizeof *p + cap);
-	if (!p)
-		return NULL;
-	*p = (struct uar_piece){ .task.fn = t->net->mail.piece, .of = t, .cap = cap };
-	t->open = p;
-	t->round = t->net->mail.round;
-	atomic_fetch_add(&t->unread, uar_piece_size(p));
-	tell_loop(t->net, &p->task);
-	return p;
-}
-
-/* The piece that still takes bytes: none of an earlier round, which the loop has. */
-static struct uar_piece *current(const struct uar_transfer *t)
-{
-	return t->open && t->round == t->net->mail.round ? t->open : NULL;
-}
-
-/* Mostly there is one piece a round, so the first is made for its bytes alone. */
-static size_t next_cap(const struct uar_piece *p, size_t n)
-{
-	size_t cap = p ? p->cap * 4 : n;
-
-	if (cap > UAR_LIMIT_CLIENT_PIECE)
-		cap = UAR_LIMIT_CLIENT_PIECE;
-	return cap > n ? cap : n;
-}
-
-static bool put(struct uar_transfer *t, const char *bytes, size_t n)
-{
-	struct uar_piece *p = current(t);
-
-	if (!p || p->cap - p->n < n)
-		p = open_piece(t, next_cap(p, n));
-	if (!p)
-		return false;
-	memcpy(p->bytes + p->n, bytes, n);
-	p->n += n;
-	p->status = t->outcome.status; /* the piece may have been begun for the head */
-	return true;
 }
 
 /* --- which hub -------------------------------------------------------------- */
@@ -144,8 +62,7 @@ static void forget(struct uar_net *n, struct origin *o)
 	n->origin_count--;
 }
 
-/* Inside libcurl: only remembers. Out of memory just means to learn it later. */
-static void learn(struct uar_net *n, uar_str name)
+void uar_net_learn(struct uar_net *n, uar_str name)
 {
 	struct origin *o = is_known(n, name) ? NULL : uar_alloc(sizeof *o + name.n);
 
@@ -190,8 +107,7 @@ static void leave(struct uar_transfer *t)
  * its buffer until something else is said on that connection. So a connection is closed
  * when nobody shares it; else somebody who does is made to speak. */
 
-/* Before the transfer leaves its connection; also inside libcurl. */
-static void give_up(struct uar_transfer *t)
+void uar_net_give_up(struct uar_transfer *t)
 {
 	t->net->curl->easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
 }
@@ -257,7 +173,7 @@ static void end(struct uar_transfer *t, CURLcode code)
 	if (t->easy)
 		look_at_answer(t);
 	if (reset)
-		give_up(t);
+		uar_net_give_up(t);
 	let_go(t);
 	if (reset)
 		speak_on(n, &t->way);
@@ -265,7 +181,7 @@ static void end(struct uar_transfer *t, CURLcode code)
 	t->deaf = true;
 	uar_list_remove(&t->order);
 	pthread_mutex_unlock(&n->orders.lock);
-	tell_loop(n, &t->over);
+	uar_net_tell(n, &t->over);
 }
 
 /* --- streams that are refused ------------------------------------------------------
@@ -347,118 +263,6 @@ static int on_sending(void *ctx, char *ip, char *local_ip, int port, int local_p
 							  : CURL_PREREQFUNC_ABORT;
 }
 
-static bool is_interim(struct uar_transfer *t)
-{
-	long status = 0;
-
-	t->net->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-	t->outcome.status = (int)status;
-	return status < 200;
-}
-
-/* The lines are a piece of their own: the next bytes begin another one. */
-static bool hand_over_head(struct uar_transfer *t)
-{
-	struct uar_piece *p;
-
-	if (t->head.err)
-		return false;
-	if (t->head.n == 0)
-		return true;
-	p = open_piece(t, t->head.n);
-	if (!p)
-		return false;
-	memcpy(p->bytes, t->head.p, t->head.n);
-	p->n = t->head.n;
-	p->head = true;
-	p->status = t->outcome.status;
-	t->open = NULL;
-	return true;
-}
-
-/* A status line begins a head, an empty line ends it. libcurl hands over whole lines, those of
- * interim answers and trailers, too. */
-static bool keep_header(struct uar_transfer *t, uar_str line)
-{
-	if (uar_str_starts(line, UAR_STR("HTTP/"))) {
-		t->head_over = false;
-		uar_buf_clear(&t->head);
-		return true;
-	}
-	if (t->head_over)
-		return true;
-	if (line.n && line.p[0] != '\r' && line.p[0] != '\n') {
-		uar_buf_add_str(&t->head, line);
-		return !t->head.err;
-	}
-	if (is_interim(t)) {
-		t->outcome.status = 0;
-		return true;
-	}
-	t->head_over = true;
-	return hand_over_head(t);
-}
-
-static size_t on_header(char *p, size_t size, size_t n, void *ctx)
-{
-	struct uar_transfer *t = ctx;
-
-	n *= size;
-	t->head_bytes += n;
-	if (t->head_bytes > UAR_LIMIT_CLIENT_HEAD) {
-		t->outcome.err = UAR_EHEADERS;
-		give_up(t);
-		return 0;
-	}
-	if (t->hub == &t->net->shared && uar_str_starts(uar_str_n(p, n), UAR_STR("HTTP/1")))
-		learn(t->net, t->request.origin);
-	if (t->wants_head && !keep_header(t, uar_str_n(p, n))) {
-		t->outcome.err = UAR_ENOMEM;
-		give_up(t);
-		return 0;
-	}
-	if (!current(t) && !t->head_over)
-		(void)open_piece(t, 0); /* a sign of life, which may also get lost */
-	return n;
-}
-
-static size_t on_error_body(struct uar_transfer *t, const char *p, size_t n)
-{
-	struct uar_buf *body = &t->outcome.body;
-	size_t room = body->max - body->n;
-
-	uar_buf_add(body, p, n < room ? n : room);
-	if (n > room)
-		body->err = UAR_ETOOBIG;
-	if (!body->err)
-		return n;
-	give_up(t);
-	return 0;
-}
-
-static size_t on_body(char *p, size_t size, size_t n, void *ctx)
-{
-	struct uar_transfer *t = ctx;
-	long status = t->outcome.status;
-
-	n *= size;
-	if (!status)
-		t->net->curl->easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
-	t->outcome.status = (int)status;
-	if (status < 200 || status > 299)
-		return on_error_body(t, p, n);
-	/* Nothing is read before this turn ends: this also gives each its share of it. */
-	if (atomic_load(&t->unread) >= UAR_LIMIT_CLIENT_INBOX) {
-		t->held = true;
-		return CURL_WRITEFUNC_PAUSE;
-	}
-	if (put(t, p, n))
-		return n;
-	t->outcome.err = UAR_ENOMEM;
-	give_up(t);
-	return 0;
-}
-
 /* --- orders -------------------------------------------------------------------- */
 
 static CURLcode set_callbacks(const struct uar_curl *c, CURL *h, struct uar_transfer *t)
@@ -467,9 +271,9 @@ static CURLcode set_callbacks(const struct uar_curl *c, CURL *h, struct uar_tran
 
 	bad |= c->easy_setopt(h, CURLOPT_PRIVATE, t);
 	bad |= c->easy_setopt(h, CURLOPT_ERRORBUFFER, t->outcome.reason);
-	bad |= c->easy_setopt(h, CURLOPT_WRITEFUNCTION, on_body);
+	bad |= c->easy_setopt(h, CURLOPT_WRITEFUNCTION, uar_net_on_body);
 	bad |= c->easy_setopt(h, CURLOPT_WRITEDATA, t);
-	bad |= c->easy_setopt(h, CURLOPT_HEADERFUNCTION, on_header);
+	bad |= c->easy_setopt(h, CURLOPT_HEADERFUNCTION, uar_net_on_header);
 	bad |= c->easy_setopt(h, CURLOPT_HEADERDATA, t);
 	bad |= c->easy_setopt(h, CURLOPT_PREREQFUNCTION, on_sending);
 	bad |= c->easy_setopt(h, CURLOPT_PREREQDATA, t);
@@ -512,7 +316,7 @@ static void obey(struct uar_transfer *t, unsigned orders)
 /* One at a time: an end takes the transfer off the list. */
 static struct uar_transfer *next_order(struct uar_net *n, unsigned *out_orders)
 {
-	struct orders *o = &n->orders;
+	struct net_orders *o = &n->orders;
 	struct uar_transfer *t = NULL;
 
 	pthread_mutex_lock(&o->lock);
@@ -547,7 +351,7 @@ static void on_wake(struct uar_task *task)
 /* `t` NULL: the thread itself is to leave. */
 static void order(struct uar_net *n, struct uar_transfer *t, unsigned what)
 {
-	struct orders *o = &n->orders;
+	struct net_orders *o = &n->orders;
 	bool wake = false;
 
 	pthread_mutex_lock(&o->lock);

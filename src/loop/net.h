@@ -58,6 +58,9 @@ struct uar_outcome { /* of a transfer; the owner's once it is over */
 struct uar_transfer { /* zeroed before first use */
 	/* Set by the owner before the start. */
 	struct uar_client_request request;
+	/* The copy that request.body points to, or NULL. The thread frees it once it is sent and
+	 * the answer has begun; else the owner does, after `over`. */
+	char *body;
 	struct uar_task over; /* its function runs on the loop */
 	bool wants_head;      /* hand over the header lines */
 	struct uar_outcome outcome;

@@ -62,8 +62,7 @@ static void begin_thought(struct uar_reply *a, int64_t index, const struct uar_j
 	uar_reply_turn(a, &b->text);
 	put_frame(a, b, j);
 	uar_reply_say(a, UAR_REPLY_REASONING, uar_json_get(j, UAR_STR("thinking")));
-	uar_reply_block_put(a, &b->seal,
-			    uar_json_str(uar_json_get(j, UAR_STR("signature")), UAR_STR("")));
+	uar_reply_block_put(a, &b->seal, uar_json_text(j, "signature"));
 }
 
 static void begin_call(struct uar_reply *a, int64_t index, const struct uar_json *j)
@@ -76,8 +75,8 @@ static void begin_call(struct uar_reply *a, int64_t index, const struct uar_json
 		return;
 	b->call = a->calls->count - 1;
 	uar_reply_turn(a, NULL);
-	uar_reply_call_id(call, uar_json_str(uar_json_get(j, UAR_STR("id")), UAR_STR("")));
-	uar_reply_call_name(a, call, uar_json_str(uar_json_get(j, UAR_STR("name")), UAR_STR("")));
+	uar_reply_call_id(call, uar_json_text(j, "id"));
+	uar_reply_call_name(a, call, uar_json_text(j, "name"));
 	if (input && input->kind == UAR_JSON_OBJECT && input->count)
 		uar_reply_call_arguments(a, call, input);
 }
@@ -110,8 +109,8 @@ static void begin_opaque(struct uar_reply *a, int64_t index, const struct uar_js
 
 static void begin_block(struct uar_reply *a, int64_t index, const struct uar_json *j)
 {
-	uar_str type = uar_json_str(uar_json_get(j, UAR_STR("type")), UAR_STR(""));
-	uar_str name = uar_json_str(uar_json_get(j, UAR_STR("name")), UAR_STR(""));
+	uar_str type = uar_json_text(j, "type");
+	uar_str name = uar_json_text(j, "name");
 
 	if (index < 0 || type.n == 0 || j->kind != UAR_JSON_OBJECT) {
 		(void)uar_reply_broken(a, "the provider sent a block that is none");
@@ -155,7 +154,7 @@ static void take_input(struct uar_reply *a, struct uar_reply_block *b, const str
 /* Kinds of deltas that are not known say nothing. */
 static void take_delta(struct uar_reply *a, struct uar_reply_block *b, const struct uar_json *d)
 {
-	uar_str type = uar_json_str(uar_json_get(d, UAR_STR("type")), UAR_STR(""));
+	uar_str type = uar_json_text(d, "type");
 
 	if (uar_str_is(type, "text_delta") && b->kind == UAR_PART_TEXT) {
 		say_piece(a, b, UAR_REPLY_TEXT, uar_json_get(d, UAR_STR("text")));
@@ -163,9 +162,7 @@ static void take_delta(struct uar_reply *a, struct uar_reply_block *b, const str
 		say_piece(a, b, UAR_REPLY_REASONING, uar_json_get(d, UAR_STR("thinking")));
 	} else if (uar_str_is(type, "signature_delta") && b->form == FORM_THOUGHT) {
 		uar_buf_clear(&b->seal); /* it comes whole */
-		uar_reply_block_put(
-			a, &b->seal,
-			uar_json_str(uar_json_get(d, UAR_STR("signature")), UAR_STR("")));
+		uar_reply_block_put(a, &b->seal, uar_json_text(d, "signature"));
 	} else if (uar_str_is(type, "input_json_delta")) {
 		take_input(a, b, uar_json_get(d, UAR_STR("partial_json")));
 	}
@@ -290,7 +287,7 @@ static void take_message_delta(struct uar_reply *a, const struct uar_json *j)
 /* Pings and events that are not known say nothing. */
 static uar_err take_event(struct uar_reply *a, const struct uar_json *j)
 {
-	uar_str type = uar_json_str(uar_json_get(j, UAR_STR("type")), UAR_STR(""));
+	uar_str type = uar_json_text(j, "type");
 
 	if (uar_str_is(type, "content_block_delta") || uar_str_is(type, "content_block_stop"))
 		take_block_event(a, j, false);

@@ -150,8 +150,7 @@ static void write_part(struct writer *t, const struct uar_model_part *p)
 	}
 }
 
-/* --- messages -----------------------------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------------------------- */
 
 static void close_message(struct writer *t)
 {
@@ -235,8 +234,7 @@ static void write_system(struct writer *t)
 		uar_jw_close(t->w);
 }
 
-/* --- tools and wishes
- * ----------------------------------------------------------------------------- */
+/* --- tools and wishes ----------------------------------------------------------------------- */
 
 static uar_str output_name(const struct uar_model_output *o)
 {

@@ -194,6 +194,42 @@ TEST(the_first_byte_has_a_limit_of_its_own, "")
 	tear_down(&f);
 }
 
+struct hour {
+	struct uar_task task;
+	struct fixture *f;
+};
+
+static void on_hour(struct uar_task *t)
+{
+	struct hour *h = UAR_OWNER(t, struct hour, task);
+
+	leap_ahead(&h->f->time, uar_loop_sched(h->f->loop), 3600000000);
+	peer_open_gate(h->f->peer);
+}
+
+/* Other calls have a limit in all. */
+TEST(an_answer_of_a_model_may_take_as_long_as_it_likes, "")
+{
+	static const struct peer_script script = { { { PEER_SEND, HEAD DELTA("a"), 0 },
+						     { PEER_GATE, NULL, 0 },
+						     { PEER_SEND, DELTA("b") STOP DONE, 0 },
+						     { PEER_CLOSE, NULL, 0 } } };
+	struct fixture f;
+	struct hour hour = { .task.fn = on_hour, .f = &f };
+	struct heard s;
+
+	REQUIRE(set_up(&f, &script, 1));
+	heard_init(&s, f.model, f.loop);
+	s.awaited = "a";
+	s.then = &hour.task;
+	REQUIRE(heard_hello(&s, "m", 7200000000));
+	uar_loop_run(f.loop);
+	CHECK_INT(s.result.failure, UAR_MODEL_FAIL_NONE);
+	CHECK_STR(uar_buf_str(&s.text), "ab");
+	heard_fini(&s);
+	tear_down(&f);
+}
+
 TEST(cached_and_reasoning_tokens_are_counted, "")
 {
 	static const struct peer_script script = {

@@ -32,9 +32,9 @@ static struct uar_reply_call *without_index(struct uar_reply_calls *c, uar_str i
 static void take_call(struct uar_reply *a, const struct uar_json *j)
 {
 	const struct uar_json *f = uar_json_get(j, UAR_STR("function"));
-	uar_str id = uar_json_str(uar_json_get(j, UAR_STR("id")), UAR_STR(""));
-	uar_str name = uar_json_str(uar_json_get(f, UAR_STR("name")), UAR_STR(""));
-	uar_str type = uar_json_str(uar_json_get(j, UAR_STR("type")), UAR_STR(""));
+	uar_str id = uar_json_text(j, "id");
+	uar_str name = uar_json_text(f, "name");
+	uar_str type = uar_json_text(j, "type");
 	int64_t index = uar_json_int(uar_json_get(j, UAR_STR("index")), NO_INDEX);
 	struct uar_reply_call *call = NULL;
 

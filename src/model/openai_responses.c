@@ -5,16 +5,11 @@
  * is stored at the provider. */
 #include "model/openai_int.h"
 
-static uar_str member_str(const struct uar_json *j, const char *name)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(name)), UAR_STR(""));
-}
-
 /* --- items -------------------------------------------------------------------------------- */
 
 static bool is_type(const struct uar_json *item, const char *type)
 {
-	return uar_str_is(member_str(item, "type"), type);
+	return uar_str_is(uar_json_text(item, "type"), type);
 }
 
 static struct uar_reply_block *begin_call(struct uar_reply *a, int64_t index,
@@ -26,8 +21,8 @@ static struct uar_reply_block *begin_call(struct uar_reply *a, int64_t index,
 	if (!call)
 		return NULL;
 	b->call = a->calls->count - 1;
-	uar_reply_call_id(call, member_str(item, "call_id"));
-	uar_reply_call_name(a, call, member_str(item, "name"));
+	uar_reply_call_id(call, uar_json_text(item, "call_id"));
+	uar_reply_call_name(a, call, uar_json_text(item, "name"));
 	return b;
 }
 
@@ -78,7 +73,7 @@ static void end_message(struct uar_reply *a, struct uar_reply_block *b, const st
 	if (!b->text.n)
 		say_parts(a, UAR_REPLY_TEXT, uar_json_get(item, UAR_STR("content")));
 	uar_reply_turn(a, NULL);
-	if (member_str(item, "phase").n) /* models that say so want it back */
+	if (uar_json_text(item, "phase").n) /* models that say so want it back */
 		keep_item(a, b, item);
 }
 
@@ -89,7 +84,7 @@ static void end_reasoning(struct uar_reply *a, struct uar_reply_block *b,
 		say_parts(a, UAR_REPLY_REASONING, uar_json_get(item, UAR_STR("summary")));
 		say_parts(a, UAR_REPLY_REASONING, uar_json_get(item, UAR_STR("content")));
 	}
-	if (member_str(item, "encrypted_content").n)
+	if (uar_json_text(item, "encrypted_content").n)
 		keep_item(a, b, item);
 }
 
@@ -151,12 +146,12 @@ static void take_output(struct uar_reply *a, const struct uar_json *output)
 static void take_stop(struct uar_reply *a, const struct uar_json *response)
 {
 	const struct uar_json *details = uar_json_get(response, UAR_STR("incomplete_details"));
-	uar_str reason = member_str(details, "reason");
+	uar_str reason = uar_json_text(details, "reason");
 
 	if (uar_str_is(reason, "max_output_tokens"))
 		reason = UAR_STR("length");
 	else if (!reason.n)
-		reason = uar_str_is(member_str(response, "status"), "incomplete")
+		reason = uar_str_is(uar_json_text(response, "status"), "incomplete")
 				 ? UAR_STR("length")
 				 : UAR_STR("stop");
 	uar_reply_stop(a, reason);
@@ -189,8 +184,7 @@ static void fail_response(struct uar_reply *a, const struct uar_json *response)
 	uar_reply_fail_json(&a->verdict, is_object(error) ? error : response, 200, a->secret);
 }
 
-/* --- events ------------------------------------------------------------------------------------
- */
+/* --- events --------------------------------------------------------------------------------- */
 
 enum event {
 	EVENT_BEGIN, /* of the response */
@@ -317,7 +311,7 @@ static void take_kind(struct uar_reply *a, enum event event, const struct uar_js
 /* An item said twice is not the same text twice: only pieces may look like the last event. */
 static uar_err take_event(struct uar_reply *a, const struct uar_json *j)
 {
-	enum event event = kind_of(member_str(j, "type"));
+	enum event event = kind_of(uar_json_text(j, "type"));
 
 	if (is_repeated(a, j))
 		return UAR_OK;

@@ -50,34 +50,29 @@ uar_err uar_model_parts_write(const struct uar_model_said *said, struct uar_buf 
 	return uar_jw_end(&w);
 }
 
-static uar_str member(const struct uar_json *j, const char *name)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(name)), UAR_STR(""));
-}
-
 static bool read_part(const struct uar_json *j, struct uar_model_part *out)
 {
 	const struct uar_json *block = uar_json_get(j, UAR_STR("block"));
-	uar_str type = member(j, "type");
+	uar_str type = uar_json_text(j, "type");
 
-	*out = uar_model_text_part(member(j, "text"));
+	*out = uar_model_text_part(uar_json_text(j, "text"));
 	if (uar_str_is(type, "reasoning")) {
 		out->kind = UAR_PART_REASONING;
 	} else if (uar_str_is(type, "call")) {
 		*out = (struct uar_model_part){ .kind = UAR_PART_CALL,
-						.id = member(j, "id"),
-						.name = member(j, "name"),
-						.text = member(j, "arguments") };
+						.id = uar_json_text(j, "id"),
+						.name = uar_json_text(j, "name"),
+						.text = uar_json_text(j, "arguments") };
 	} else if (uar_str_is(type, "image") || uar_str_is(type, "file")) {
 		*out = (struct uar_model_part){ .kind = uar_str_is(type, "image") ? UAR_PART_IMAGE
 										  : UAR_PART_FILE,
-						.media_type = member(j, "media_type"),
-						.name = member(j, "name"),
-						.text = member(j, "data"),
-						.url = member(j, "url") };
+						.media_type = uar_json_text(j, "media_type"),
+						.name = uar_json_text(j, "name"),
+						.text = uar_json_text(j, "data"),
+						.url = uar_json_text(j, "url") };
 	} else if (uar_str_is(type, "opaque") && block && block->kind == UAR_JSON_OBJECT) {
 		*out = (struct uar_model_part){ .kind = UAR_PART_OPAQUE,
-						.name = member(j, "dialect"),
+						.name = uar_json_text(j, "dialect"),
 						.text = block->text };
 	} else {
 		return uar_str_is(type, "text");
@@ -88,11 +83,10 @@ static bool read_part(const struct uar_json *j, struct uar_model_part *out)
 uar_err uar_model_parts_read(uar_str json, struct uar_arena *a, struct uar_model_said *out)
 {
 	static const struct uar_json_limits limits = { .foreign = true };
-	uar_str text = uar_arena_str(a, json);
 	const struct uar_json *root = NULL, *list;
 	struct uar_model_part *parts;
 	size_t n = 0;
-	uar_err e = text.p ? uar_json_parse(text, &limits, a, &root, NULL) : UAR_ENOMEM;
+	uar_err e = uar_json_parse_copy(json, &limits, a, &root, NULL);
 
 	if (e)
 		return e == UAR_ENOMEM ? e : UAR_ECORRUPT;
@@ -105,8 +99,8 @@ uar_err uar_model_parts_read(uar_str json, struct uar_arena *a, struct uar_model
 	for (const struct uar_json *j = list->first; j; j = j->next)
 		if (!read_part(j, &parts[n++]))
 			return UAR_ECORRUPT;
-	*out = (struct uar_model_said){ .provider = member(root, "provider"),
-					.model = member(root, "model"),
+	*out = (struct uar_model_said){ .provider = uar_json_text(root, "provider"),
+					.model = uar_json_text(root, "model"),
 					.parts = parts,
 					.part_count = n };
 	return UAR_OK;

@@ -54,8 +54,8 @@ static uar_err add_choice(struct reader *r, const struct uar_json *j, const char
 			  const char *role)
 {
 	static const char *const names[] = { "provider", "model", NULL };
-	struct uar_model_choice c = { uar_json_str(member(j, "provider"), UAR_STR("")),
-				      uar_json_str(member(j, "model"), UAR_STR("")), role };
+	struct uar_model_choice c = { uar_json_text(j, "provider"), uar_json_text(j, "model"),
+				      role };
 	uar_err e = check_members(r->error, j, where, names);
 
 	if (e)
@@ -142,8 +142,7 @@ static uar_err add_models(struct reader *r, const struct uar_json *root)
 	return add_default(r, root, "execute");
 }
 
-/* --- rules -------------------------------------------------------------------------------------
- */
+/* --- rules ---------------------------------------------------------------------------------- */
 
 /* *out: how many words there are, then the place of the value among them; left out: 0. */
 static uar_err read_word(struct reader *r, const struct uar_json *root, const char *key,
@@ -205,7 +204,7 @@ static uar_err read_rules(struct reader *r, const struct uar_json *root)
 	struct uar_model_policy *p = r->out;
 	uar_err e = check_numbers(r, root, "", whole, 0);
 
-	p->task_class = uar_json_str(member(root, "task_class"), UAR_STR(""));
+	p->task_class = uar_json_text(root, "task_class");
 	p->max_tokens = uar_json_int(member(root, "max_tokens"), 0);
 	p->min_context_tokens = uar_json_int(member(root, "min_context_tokens"), 0);
 	p->max_latency_ms = uar_json_int(member(root, "max_latency_ms"), 0);

@@ -321,7 +321,8 @@ static uar_err send_request(struct uar_model_call *c, uar_str body, int64_t conn
 		.headers = (const char *const *)m->headers,
 		.body = body,
 		.connect_timeout_us = connect_us,
-		.idle_timeout_us = -1, /* ours is stricter */
+		.idle_timeout_us = -1,	/* ours is stricter */
+		.total_timeout_us = -1, /* a stream, of a run with a time limit */
 		.header = on_header,
 		.data = on_data,
 		.done = on_done,

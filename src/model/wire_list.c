@@ -48,7 +48,7 @@ static size_t read_names(const struct uar_json *root, uar_str *names)
 
 	for (const struct uar_json *j = uar_json_at(list, 0); j && n < UAR_LIMIT_MODELS_LISTED;
 	     j = j->next) {
-		names[n] = uar_json_str(uar_json_get(j, UAR_STR("id")), UAR_STR(""));
+		names[n] = uar_json_text(j, "id");
 		n += names[n].n > 0;
 	}
 	return n;

@@ -279,8 +279,7 @@ static uar_str inner_line(const struct word *at, size_t n)
 	return uar_str_is(at[skip + 1].text, "-c") ? at[skip + 2].text : UAR_STR_NONE;
 }
 
-/* --- commands ---------------------------------------------------------------------------------
- */
+/* --- commands ------------------------------------------------------------------------------- */
 
 static uar_err read_line(uar_str line, struct uar_arena *arena, bool inner,
 			 struct uar_command_line *out);

@@ -129,8 +129,7 @@ static void report_exit(int status)
 	report_json(UAR_REPORT_EXIT, &w, &json);
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command ---------------------------------------------------------------------------- */
 
 /* Hands the listener of the filter over, or says why there is none. */
 static bool hand_over(int to, int listener, const struct confine_error *e)
@@ -314,8 +313,7 @@ static bool start(struct helper *h, char **argv, struct confine_error *e)
 	return ok;
 }
 
-/* --- streams ------------------------------------------------------------------------------------
- */
+/* --- streams -------------------------------------------------------------------------------- */
 
 /* False: it is at its end. */
 static bool pass_on(struct helper *h, int fd, char what)

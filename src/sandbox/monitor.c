@@ -182,8 +182,7 @@ static bool find_path(struct asked *a)
 	return resolve(a->path, &a->exists, a->real);
 }
 
-/* --- files ------------------------------------------------------------------------------------
- */
+/* --- files ---------------------------------------------------------------------------------- */
 
 static bool wants_to_write(const struct asked *a)
 {
@@ -301,8 +300,7 @@ static bool may_fork(struct monitor *m)
 	return true;
 }
 
-/* --- answers ------------------------------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------------------------- */
 
 /* 0: the kernel goes on. Else the number that the call fails with. */
 static int judge(struct monitor *m, struct asked *a)

@@ -91,11 +91,10 @@ uar_err uar_sandbox_read(const struct uar_json *j, struct uar_sandbox *out, stru
 	const struct uar_json *limits = uar_json_get(j, UAR_STR("process_limits"));
 	uar_str network = uar_json_str(uar_json_pointer(j, UAR_STR("/network/mode")), UAR_STR(""));
 	struct uar_sandbox s = {
-		.mode = uar_sandbox_mode_parse(
-			uar_json_str(uar_json_get(j, UAR_STR("mode")), UAR_STR(""))),
+		.mode = uar_sandbox_mode_parse(uar_json_text(j, "mode")),
 		.network = uar_str_is(network, "full"),
 		.tty = uar_json_bool(uar_json_get(j, UAR_STR("tty")), false),
-		.cwd = uar_json_str(uar_json_get(j, UAR_STR("cwd")), UAR_STR("")),
+		.cwd = uar_json_text(j, "cwd"),
 		.limits = { .cpu_s = limit_of(limits, "cpu_s"),
 			    .memory_bytes = limit_of(limits, "memory_bytes"),
 			    .files = limit_of(limits, "files"),

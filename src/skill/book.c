@@ -135,8 +135,7 @@ const char *uar_skill_book_dir(const struct uar_skill_book *b)
 	return b->dir.n ? b->dir.p : "";
 }
 
-/* --- an owner's own ----------------------------------------------------------------------------
- */
+/* --- an owner's own ------------------------------------------------------------------------- */
 
 uar_err uar_skill_book_may_put(const struct uar_skill_book *b, const struct uar_owner *owner,
 			       uar_str id, struct uar_error *error)
@@ -204,8 +203,7 @@ uar_err uar_skill_book_put(struct uar_skill_book *b, const struct uar_owner *own
 	return err;
 }
 
-/* --- counts ------------------------------------------------------------------------------------
- */
+/* --- counts --------------------------------------------------------------------------------- */
 
 struct counted {
 	struct uar_skill_count count;
@@ -255,8 +253,7 @@ struct uar_skill_count *uar_skill_book_counted(struct uar_skill_book *b,
 	return &c->count;
 }
 
-/* --- matching ----------------------------------------------------------------------------------
- */
+/* --- matching ------------------------------------------------------------------------------- */
 
 /* The row is sorted, so that of equal ids the first source comes first. */
 static size_t list_offers(const struct uar_skill_book *b, const struct uar_owner *owner,
@@ -290,8 +287,7 @@ uar_err uar_skill_book_match(const struct uar_skill_book *b, const struct uar_ow
 	return UAR_OK;
 }
 
-/* --- life --------------------------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------------------------- */
 
 static uar_err add_builtin(struct uar_skill_book *b, uar_str text)
 {

@@ -2,11 +2,6 @@
 #include "json/schema.h"
 #include "skill/skill_int.h"
 
-static uar_str text_of(const struct uar_json *rule, const char *key)
-{
-	return uar_json_str(uar_json_get(rule, uar_str_c(key)), UAR_STR(""));
-}
-
 static uar_str trim_all(uar_str s)
 {
 	while (s.n && strchr(" \t\r\n", s.p[s.n - 1]))
@@ -61,17 +56,17 @@ static bool is_json(const struct uar_json *rule, uar_str answer, struct uar_erro
 /* Formatting alone (trim) never rejects: it says what the others look at. */
 static bool keeps_to(const struct uar_json *rule, uar_str answer, struct uar_error *why)
 {
-	uar_str name = text_of(rule, "rule");
+	uar_str name = uar_json_text(rule, "rule");
 	int64_t most = uar_json_int(uar_json_get(rule, UAR_STR("value")), 0);
 
-	if (uar_str_is(name, "must_match") && !matches(text_of(rule, "pattern"), answer)) {
+	if (uar_str_is(name, "must_match") && !matches(uar_json_text(rule, "pattern"), answer)) {
 		uar_error_set(why, UAR_ESCHEMA, "it does not match %.*s",
-			      UAR_FMT(text_of(rule, "pattern")));
+			      UAR_FMT(uar_json_text(rule, "pattern")));
 		return false;
 	}
-	if (uar_str_is(name, "must_not_match") && matches(text_of(rule, "pattern"), answer)) {
+	if (uar_str_is(name, "must_not_match") && matches(uar_json_text(rule, "pattern"), answer)) {
 		uar_error_set(why, UAR_ESCHEMA, "it matches %.*s",
-			      UAR_FMT(text_of(rule, "pattern")));
+			      UAR_FMT(uar_json_text(rule, "pattern")));
 		return false;
 	}
 	if (uar_str_is(name, "max_characters") && count_characters(answer) > most) {
@@ -85,10 +80,10 @@ static bool keeps_to(const struct uar_json *rule, uar_str answer, struct uar_err
 uar_err uar_skill_check_answer(const struct uar_skill *s, uar_str answer, struct uar_error *error)
 {
 	for (const struct uar_json *r = uar_json_at(s->post, 0); r; r = r->next) {
-		uar_str message = text_of(r, "message");
+		uar_str message = uar_json_text(r, "message");
 		struct uar_error why = { 0 };
 
-		if (uar_str_is(text_of(r, "rule"), "trim"))
+		if (uar_str_is(uar_json_text(r, "rule"), "trim"))
 			answer = trim_all(answer);
 		if (keeps_to(r, answer, &why))
 			continue;

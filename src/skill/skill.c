@@ -122,8 +122,8 @@ static uar_err check_pattern(uar_str pattern, size_t index, struct uar_error *er
 /* A rule that lacks what it needs would never reject anything. */
 static uar_err check_rule(const struct uar_json *rule, size_t index, struct uar_error *error)
 {
-	uar_str name = uar_json_str(uar_json_get(rule, UAR_STR("rule")), UAR_STR(""));
-	uar_str pattern = uar_json_str(uar_json_get(rule, UAR_STR("pattern")), UAR_STR(""));
+	uar_str name = uar_json_text(rule, "rule");
+	uar_str pattern = uar_json_text(rule, "pattern");
 
 	if (uar_str_starts(name, UAR_STR("must_")))
 		return pattern.n ? check_pattern(pattern, index, error)
