@@ -34,7 +34,7 @@ static uar_str own(struct copy *c, uar_str s)
 
 static uar_str text(struct copy *c, const struct uar_json *j, const char *key)
 {
-	return own(c, uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR("")));
+	return own(c, uar_json_text(j, key));
 }
 
 static bool yes(const struct uar_json *j, const char *key)
@@ -174,8 +174,7 @@ static void read_tools(struct copy *c, const struct uar_json *j, struct uar_defi
 	out->deny = joined(c, uar_json_get(j, UAR_STR("deny")));
 	out->ask = joined(c, uar_json_get(j, UAR_STR("ask")));
 	out->max_concurrent = uar_json_int(uar_json_get(j, UAR_STR("max_concurrent")), 1);
-	out->linked = uar_str_is(uar_json_str(uar_json_get(j, UAR_STR("on_failure")), UAR_STR("")),
-				 "cancel_siblings");
+	out->linked = uar_str_is(uar_json_text(j, "on_failure"), "cancel_siblings");
 }
 
 static void read_prompt(struct copy *c, const struct uar_json *j, struct uar_definition_prompt *out)

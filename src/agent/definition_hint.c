@@ -4,7 +4,7 @@
 
 static const struct uar_json *resolve_ref(const struct uar_json *root, const struct uar_json *s)
 {
-	uar_str ref = uar_json_str(uar_json_get(s, UAR_STR("$ref")), UAR_STR(""));
+	uar_str ref = uar_json_text(s, "$ref");
 
 	return ref.n > 1 ? uar_json_pointer(root, uar_str_from(ref, 1)) : s;
 }
@@ -84,7 +84,7 @@ static void hint_for(struct uar_error *error, const struct uar_json *schema)
 {
 	const struct uar_json *wanted = uar_json_get(schema, UAR_STR("const"));
 	uar_str keyword = uar_str_c(error->text);
-	uar_str doc = uar_json_str(uar_json_get(schema, UAR_STR("description")), UAR_STR(""));
+	uar_str doc = uar_json_text(schema, "description");
 
 	if (uar_str_starts(keyword, UAR_STR("additionalProperties")))
 		hint_names(error, uar_json_get(schema, UAR_STR("properties")),

@@ -10,15 +10,18 @@ const char *const uar_agent_source_names[] = { "file", "database", "url" };
 
 /* --- entries --------------------------------------------------------------------------- */
 
-struct uar_registered *uar_registered_take(struct uar_definition *def)
+uar_err uar_registered_take(struct uar_definition *def, struct uar_registered **out)
 {
 	struct uar_registered *r = uar_zalloc(sizeof *r);
 
-	if (!r)
-		return NULL;
+	if (!r) {
+		uar_definition_fini(def);
+		return UAR_ENOMEM;
+	}
 	r->refs = 1;
 	r->def = *def;
-	return r;
+	*out = r;
+	return UAR_OK;
 }
 
 struct uar_registered *uar_registered_ref(struct uar_registered *r)
@@ -131,8 +134,7 @@ const struct uar_registry_broken *uar_registry_broken_at(const struct uar_regist
 	return index < r->broken_count ? &r->broken[index] : NULL;
 }
 
-/* --- look-ups ------------------------------------------------------------------------------------
- */
+/* --- look-ups ------------------------------------------------------------------------------- */
 
 static struct uar_registered *find_of(const struct uar_registry *r, enum uar_agent_source source,
 				      const struct uar_owner *owner, uar_str id)
@@ -194,8 +196,7 @@ uar_err uar_registry_is_free(const struct uar_registry *r, enum uar_agent_source
 	return UAR_OK;
 }
 
-/* --- the database -------------------------------------------------------------------------------
- */
+/* --- the database --------------------------------------------------------------------------- */
 
 uar_err uar_registry_may_put(const struct uar_registry *r, const struct uar_owner *owner,
 			     uar_str id, struct uar_error *error)
@@ -235,23 +236,17 @@ static uar_err replace_own(struct uar_registry *r, struct uar_registered *entry)
 uar_err uar_registry_put(struct uar_registry *r, const struct uar_owner *owner,
 			 struct uar_definition *take, int64_t version, int64_t updated_us)
 {
-	struct uar_owner own;
 	struct uar_registered *entry;
-	uar_err e;
+	uar_err e = uar_registered_take(take, &entry);
 
-	if (!uar_owner_copy(&take->arena, owner, &own))
-		return UAR_ENOMEM;
-	entry = uar_registered_take(take);
-	if (!entry)
-		return UAR_ENOMEM;
+	if (e)
+		return e;
 	entry->source = UAR_AGENT_FROM_DATABASE;
-	entry->owner = own;
 	entry->version = version;
 	entry->updated_us = updated_us;
 	entry->stored = true;
-	e = replace_own(r, entry);
-	if (e)
-		entry->def.arena = (struct uar_arena){ 0 }; /* it stays the caller's */
+	e = uar_owner_copy(&entry->def.arena, owner, &entry->owner) ? replace_own(r, entry)
+								    : UAR_ENOMEM;
 	uar_registered_unref(entry);
 	return e;
 }

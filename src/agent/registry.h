@@ -32,9 +32,8 @@ struct uar_registered {
 	int64_t updated_us;		  /* DATABASE */
 	bool stored;			  /* its text is a durable blob; set by its user */
 };
-/* A new entry with one reference that holds the definition, which it takes; NULL: no memory, and
- * the definition is still the caller's. */
-struct uar_registered *uar_registered_take(struct uar_definition *def);
+/* A new entry with one reference. The definition is taken in any case, and freed on an error. */
+UAR_MUST_CHECK uar_err uar_registered_take(struct uar_definition *def, struct uar_registered **out);
 struct uar_registered *uar_registered_ref(struct uar_registered *r);
 void uar_registered_unref(struct uar_registered *r); /* NULL is fine */
 
@@ -81,7 +80,8 @@ UAR_MUST_CHECK uar_err uar_registry_read_url(struct uar_registry *r, const char 
 UAR_MUST_CHECK uar_err uar_registry_may_put(const struct uar_registry *r,
 					    const struct uar_owner *owner, uar_str id,
 					    struct uar_error *error);
-/* Takes a definition that the database has, in place of the owner's earlier one. */
+/* Takes a definition that the database has, in place of the owner's earlier one; on an error it is
+ * freed. */
 UAR_MUST_CHECK uar_err uar_registry_put(struct uar_registry *r, const struct uar_owner *owner,
 					struct uar_definition *take, int64_t version,
 					int64_t updated_us);

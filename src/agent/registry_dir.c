@@ -42,17 +42,14 @@ static uar_err take_file(struct reading *l, const char *file, const char *sha256
 	struct uar_registered *entry;
 	uar_err e = uar_definition_read_file(file, text, &def, error);
 
+	if (!e)
+		e = uar_registered_take(&def, &entry);
 	if (e)
 		return e;
-	entry = uar_registered_take(&def);
-	if (!entry) {
-		uar_definition_fini(&def);
-		return UAR_ENOMEM;
-	}
 	entry->source = UAR_AGENT_FROM_FILE;
 	snprintf(entry->file, sizeof entry->file, "%s", file);
 	snprintf(entry->sha256, sizeof entry->sha256, "%s", sha256);
-	e = uar_registry_is_free(l->r, UAR_AGENT_FROM_FILE, def.info.agent_id, error);
+	e = uar_registry_is_free(l->r, UAR_AGENT_FROM_FILE, entry->def.info.agent_id, error);
 	if (!e)
 		e = uar_registry_add(l->r, entry);
 	if (!e)

@@ -20,19 +20,16 @@ static uar_err add_item(struct uar_registry *r, const struct uar_json *item,
 	struct uar_registered *entry;
 	uar_err e = uar_definition_read(item->text, &def, error);
 
+	if (!e)
+		e = uar_registered_take(&def, &entry);
 	if (e)
 		return e;
-	entry = uar_registered_take(&def);
-	if (!entry) {
-		uar_definition_fini(&def);
-		return UAR_ENOMEM;
-	}
 	entry->source = UAR_AGENT_FROM_URL;
-	if (uar_str_starts(def.info.entry, UAR_STR("backend.")))
+	if (uar_str_starts(entry->def.info.entry, UAR_STR("backend.")))
 		e = uar_error_set(error, UAR_EFORBIDDEN,
 				  "a registry may not start programs; write a file instead");
 	if (!e)
-		e = uar_registry_is_free(r, UAR_AGENT_FROM_URL, def.info.agent_id, error);
+		e = uar_registry_is_free(r, UAR_AGENT_FROM_URL, entry->def.info.agent_id, error);
 	if (!e)
 		e = uar_registry_add(r, entry);
 	uar_registered_unref(entry);

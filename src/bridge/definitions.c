@@ -296,7 +296,7 @@ static uar_err make_ad_hoc(struct loading *l, size_t i)
 {
 	struct uar_buf text = uar_buf_make(AD_HOC_BYTES);
 	struct uar_jw w = uar_jw_begin(&text);
-	struct uar_registered *entry = NULL;
+	struct uar_registered *entry;
 	struct uar_error error = { 0 };
 	struct uar_definition def;
 	uar_err e;
@@ -306,13 +306,10 @@ static uar_err make_ad_hoc(struct loading *l, size_t i)
 	if (!e)
 		e = uar_definition_read(uar_buf_str(&text), &def, &error);
 	uar_buf_fini(&text);
+	if (!e)
+		e = uar_registered_take(&def, &entry);
 	if (e)
 		return e;
-	entry = uar_registered_take(&def);
-	if (!entry) {
-		uar_definition_fini(&def);
-		return UAR_ENOMEM;
-	}
 	e = add(l, entry, &error);
 	uar_registered_unref(entry);
 	return e;

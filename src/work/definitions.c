@@ -186,13 +186,10 @@ static uar_err read_blob(struct definition_load *l, struct uar_error *error)
 	struct uar_definition def;
 	uar_err e = l->get.err ? l->get.err : uar_definition_read(l->get.bytes, &def, error);
 
+	if (!e)
+		e = uar_registered_take(&def, &entry);
 	if (e)
 		return e;
-	entry = uar_registered_take(&def);
-	if (!entry) {
-		uar_definition_fini(&def);
-		return UAR_ENOMEM;
-	}
 	entry->stored = true;
 	entry->source = UAR_AGENT_FROM_DATABASE; /* no file has it now */
 	e = pin_entry(rt_work(l->run), entry);
