@@ -29,8 +29,9 @@
  *	before the call returns. Out parameters are written on success only.
  * ERRORS  A status is returned; the optional `uaa_error **` (NULL is fine) gets
  *	the details when the status is one of the five UAA_E_ kinds of the
- *	contract. Messages are safe to show and to log: they never contain output
- *	of a backend, values of a request, paths or provider text.
+ *	contract, or UAA_E_ARG, whose message names the argument. Messages are safe
+ *	to show and to log: they never contain output of a backend, values of a
+ *	request, paths or provider text.
  * NULL  Every function accepts NULL wherever it takes a pointer. A getter then gives
  *	the neutral value (absent, 0, false, -1, UAA_EV_UNKNOWN, UAA_CAUSE_UNKNOWN), a
  *	function without result does nothing, and one that cannot do without the value
@@ -46,7 +47,8 @@
  *	process of a run dies when the run ends, is cancelled or the host dies.
  *	If the supervisor itself is killed, the same holds where a control group
  *	could be made for the run; else processes that detached themselves may
- *	survive, and the run's last event and its error say so.
+ *	survive, and the run's last event and its error say so (of a run that was
+ *	cancelled, which has no events any more, its error alone).
  * ABI  Types are opaque, enum values are never reused, structures that the
  *	caller fills start with struct_size and grow at the end only; begin with the
  *	UAA_..._INIT of their type. One that is larger than the library knows is taken
@@ -244,7 +246,8 @@ UAA_API uaa_str uaa_error_message(const uaa_error *error);
  *	unsupported capability for <kind>: <capability>
  *	invalid agent kind: <message>
  *	invalid request: <message>
- *	backend error: <message> */
+ *	backend error: <message>
+ *	invalid argument: <message> */
 UAA_API uaa_str uaa_error_display(const uaa_error *error);
 UAA_API uaa_error *uaa_error_ref(uaa_error *error);
 UAA_API void uaa_error_unref(uaa_error *error);
@@ -433,7 +436,8 @@ UAA_API bool uaa_mcp_result_signaled(const uaa_mcp_result *result, int *out_sign
 UAA_API uaa_str uaa_mcp_result_stdout(const uaa_mcp_result *result, bool *out_truncated);
 UAA_API uaa_str uaa_mcp_result_stderr(const uaa_mcp_result *result, bool *out_truncated);
 UAA_API void uaa_mcp_result_unref(uaa_mcp_result *result);
-/* UAA_E_UNKNOWN_BACKEND, then UAA_E_UNSUPPORTED_CAPABILITY, then the values. */
+/* UAA_E_UNKNOWN_BACKEND, then UAA_E_UNSUPPORTED_CAPABILITY, then the values. UAA_E_BACKEND when the
+ * call itself failed: uaa_error_cause says why. */
 UAA_API uaa_status uaa_gateway_mcp(uaa_gateway *gateway, const uaa_kind *kind,
 				   const uaa_mcp_request *request, uaa_mcp_result **out,
 				   uaa_error **error);
@@ -555,8 +559,8 @@ typedef struct uaa_process_options {
 
 /* All configurations: UAA_..._CONFIG_INIT is the defaults.
  * Everything is copied. NULL from a constructor: out of memory, a config of
- * unknown size, or a value that is not UTF-8. The env list is on top of what is
- * inherited (read once, here). default_timeout_ms: <= 0 is none. */
+ * unknown size, a number that names nothing, or a value that is not UTF-8. The
+ * env list is on top of what is inherited (read once, here). default_timeout_ms: <= 0 is none. */
 
 /* OpenAI Codex. Kind "codex". */
 enum { UAA_CODEX_AUTO = 0, UAA_CODEX_APP_SERVER = 1, UAA_CODEX_EXEC = 2 };

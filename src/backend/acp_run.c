@@ -89,7 +89,7 @@ uaa_backend *uaa_acp_backend_new(const uaa_acp_config *config)
 	struct uab_cli *cli;
 
 	if (!config || !uab_take_struct(&own, sizeof own, config, sizeof own) || !c->binary.len ||
-	    c->arg_count > UAR_LIMIT_AGENT_ARGS - 8)
+	    c->arg_count > UAR_LIMIT_AGENT_ARGS - 8 || (c->arg_count && !c->args))
 		return NULL;
 	if (c->kind.ptr)
 		uab_put(kind, sizeof kind, uab_str(c->kind));

@@ -3,8 +3,10 @@
  * The supervisor finds every process of a run as long as it lives. If somebody kills it, the
  * processes that had detached themselves are nobody's; a group still knows them. It is made below
  * the group of the host, the supervisor enters it before it starts anything, and it goes when the
- * run is over. Where it cannot be made the run does without. */
+ * run is over. Where it cannot be made the run does without. One that still has a process then,
+ * which nothing could kill, is remembered, and goes when the next one is made or a backend ends. */
 #include "backend/child.h"
+#include "backend/limits.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -71,6 +73,43 @@ void uab_cgroup_parent(uaa_str configured, char out[UAB_CGROUP_PATH])
 		snprintf(out, UAB_CGROUP_PATH, "%.*s", (int)configured.len, configured.ptr);
 }
 
+/* --- groups that could not be removed -------------------------------------------------------- */
+
+static struct {
+	pthread_mutex_t lock;
+	char *path[UAR_LIMIT_AGENT_GROUPS_LEFT];
+	size_t count;
+} left = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* With more than are remembered, or without memory, it stays. */
+static void remember(const char *group)
+{
+	char *path;
+
+	pthread_mutex_lock(&left.lock);
+	path = left.count < UAR_LIMIT_AGENT_GROUPS_LEFT ? uar_strdup_n(group, strlen(group)) : NULL;
+	if (path)
+		left.path[left.count++] = path;
+	pthread_mutex_unlock(&left.lock);
+}
+
+void uab_cgroup_tidy(void)
+{
+	size_t kept = 0;
+
+	pthread_mutex_lock(&left.lock);
+	for (size_t i = 0; i < left.count; i++) {
+		if (rmdir(left.path[i]) && errno != ENOENT)
+			left.path[kept++] = left.path[i];
+		else
+			uar_free(left.path[i]);
+	}
+	left.count = kept;
+	pthread_mutex_unlock(&left.lock);
+}
+
+/* --- the group of a run ---------------------------------------------------------------------- */
+
 void uab_cgroup_make(const char *parent, char out[UAB_CGROUP_PATH])
 {
 	static atomic_uint number;
@@ -79,6 +118,7 @@ void uab_cgroup_make(const char *parent, char out[UAB_CGROUP_PATH])
 	out[0] = 0;
 	if (!parent || !parent[0])
 		return;
+	uab_cgroup_tidy();
 	n = snprintf(out, UAB_CGROUP_PATH, "%s/agent-api-%ld-%u", parent, (long)getpid(),
 		     atomic_fetch_add(&number, 1));
 	if (n < 0 || n >= UAB_CGROUP_PATH || mkdir(out, 0755))
@@ -143,7 +183,7 @@ bool uab_cgroup_sweep(const char *group, int64_t until_us)
 
 void uab_cgroup_remove(char group[UAB_CGROUP_PATH])
 {
-	if (group[0])
-		(void)rmdir(group); /* the supervisor may have done it */
+	if (group[0] && rmdir(group) && errno != ENOENT) /* the supervisor may have done it */
+		remember(group);
 	group[0] = 0;
 }

@@ -269,6 +269,12 @@ void uab_child_tell(struct uab_child *c, enum uab_sup_type what)
 	while (n < 0 && errno == EINTR);
 }
 
+void uab_child_sweep(struct uab_child *c, int64_t until_us)
+{
+	if (c->grouped && uab_cgroup_sweep(c->cgroup, until_us))
+		c->empty = true;
+}
+
 /* Somebody in the host may reap everything; then there is nothing to wait for. */
 static void wait_gone(struct uab_child *c)
 {

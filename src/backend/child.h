@@ -35,6 +35,13 @@ int uab_child_spawn(struct uab_child *c, const struct uab_spawn *spec);
 /* Reads what the supervisor has to say; call when `control` is readable. */
 void uab_child_control(struct uab_child *c);
 void uab_child_tell(struct uab_child *c, enum uab_sup_type what);
+/* Call when the supervisor is lost. Kills what is left in the control group, until that time, and
+ * sets `empty` if nothing is left. Without a group it does nothing. */
+void uab_child_sweep(struct uab_child *c, int64_t until_us);
+/* The text of an error when the supervisor is lost and `empty` is false. */
+#define UAB_LOST                                                                                   \
+	"termination failed: the supervisor was killed, and processes that detached themselves "   \
+	"may survive"
 /* Closes everything and waits for the supervisor to be gone. */
 void uab_child_reap(struct uab_child *c);
 void uab_close(int *fd);
@@ -47,7 +54,10 @@ void uab_cgroup_parent(uaa_str configured, char out[UAB_CGROUP_PATH]);
 void uab_cgroup_make(const char *parent, char out[UAB_CGROUP_PATH]); /* empty: not possible */
 /* Kills its processes until there are none. False: some are left at that time. */
 bool uab_cgroup_sweep(const char *group, int64_t until_us);
+/* Removes the group now. A group that still has a process is removed once it is empty. */
 void uab_cgroup_remove(char group[UAB_CGROUP_PATH]);
+/* Removes those of this process that were not empty before and are now. */
+void uab_cgroup_tidy(void);
 
 /* Splits bytes into lines at LF. Lines longer than `max` are counted, not kept. */
 struct uab_lines {

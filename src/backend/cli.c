@@ -148,6 +148,7 @@ void uab_cli_unref(struct uab_cli *cli)
 	uar_buf_fini(&cli->withheld);
 	pthread_mutex_destroy(&cli->mu);
 	uar_free(cli);
+	uab_cgroup_tidy();
 }
 
 static bool text_ok(uaa_str s)
@@ -155,9 +156,10 @@ static bool text_ok(uaa_str s)
 	return !s.ptr || (uar_utf8_valid(uab_str(s)) && !uab_has_nul(uab_str(s)));
 }
 
-static bool texts_ok(const struct uab_cli_config *c)
+static bool values_ok(const struct uab_cli_config *c)
 {
-	return text_ok(c->binary) && text_ok(c->default_dir) && text_ok(c->home);
+	return text_ok(c->binary) && text_ok(c->default_dir) && text_ok(c->home) &&
+	       (c->env || !c->env_count) && c->inherit <= UAA_ENV_NONE;
 }
 
 static bool fill(struct uab_cli *cli, const struct uab_cli_config *c)
@@ -167,7 +169,7 @@ static bool fill(struct uab_cli *cli, const struct uab_cli_config *c)
 
 	if ((c->process &&
 	     !uab_take_struct(&o, sizeof o, c->process, offsetof(uaa_process_options, trace))) ||
-	    !binary.ptr || !texts_ok(c))
+	    !binary.ptr || !values_ok(c))
 		return false;
 	cli->caps = uaa_caps_new();
 	cli->default_timeout_ms = c->default_timeout_ms;

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "backend/int.h"
+#include "backend/child.h"
 
 static inline const char *fixture(const char *name)
 {
@@ -370,6 +370,89 @@ static inline int children(void)
 	return n;
 }
 
+/* The first of them: the supervisor of the only run. */
+static inline pid_t only_child(void)
+{
+	char path[64];
+	long pid = 0;
+	DIR *d = opendir("/proc/self/task");
+	struct dirent *e;
+
+	while ((e = readdir(d)) && !pid) {
+		FILE *f;
+
+		snprintf(path, sizeof path, "/proc/self/task/%.20s/children", e->d_name);
+		f = fopen(path, "r");
+		if (f && fscanf(f, "%ld", &pid) != 1)
+			pid = 0;
+		if (f)
+			fclose(f);
+	}
+	closedir(d);
+	return (pid_t)pid;
+}
+
+/* How many children the process has. */
+static inline int children_of(pid_t pid)
+{
+	char path[64];
+	long child;
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)pid, (int)pid);
+	f = fopen(path, "r");
+	while (f && fscanf(f, "%ld", &child) == 1)
+		n++;
+	if (f)
+		fclose(f);
+	return n;
+}
+
+static inline void kill_marked(const char *what)
+{
+	DIR *d = opendir("/proc");
+	struct dirent *e;
+
+	while ((e = readdir(d))) {
+		char path[300];
+		static char env[65536];
+		FILE *f;
+		size_t k;
+
+		snprintf(path, sizeof path, "/proc/%s/environ", e->d_name);
+		f = e->d_name[0] >= '1' && e->d_name[0] <= '9' ? fopen(path, "r") : NULL;
+		k = f ? fread(env, 1, sizeof env, f) : 0;
+		if (f)
+			fclose(f);
+		if (memmem(env, k, what, strlen(what) + 1))
+			kill((pid_t)strtol(e->d_name, NULL, 10), SIGKILL);
+	}
+	closedir(d);
+}
+
+/* Again and again: a process that was just forking is missed. */
+static inline void until_none_is_marked(const char *what)
+{
+	while (marked(what)) {
+		kill_marked(what);
+		sched_yield();
+	}
+}
+
+/* May control groups be made here? */
+static inline bool has_groups(void)
+{
+	char parent[UAB_CGROUP_PATH], group[UAB_CGROUP_PATH];
+	bool has;
+
+	uab_cgroup_parent(UAB_NONE, parent);
+	uab_cgroup_make(parent, group);
+	has = group[0] != 0;
+	uab_cgroup_remove(group);
+	return has;
+}
+
 static inline int rounds(int usual)
 {
 	const char *n = getenv("AGENT_API_ROUNDS");
@@ -495,6 +578,28 @@ static inline int argv_has(const char *record, const char *want)
 	if (f)
 		fclose(f);
 	return n;
+}
+
+static inline uaa_run *start_run(const char *script, uaa_process_options *o, int64_t timeout_ms)
+{
+	uaa_backend *b = claude_doing(script, NULL, o);
+	uaa_request *r = ask("hi");
+	uaa_run *run = NULL;
+
+	if (timeout_ms)
+		uaa_request_set_timeout_ms(r, timeout_ms);
+	CHECK(uaa_backend_run(b, r, &run, NULL) == UAA_OK);
+	uaa_request_unref(r);
+	uaa_backend_unref(b);
+	return run;
+}
+
+static inline void first_event(uaa_run *run)
+{
+	uaa_event *ev;
+
+	CHECK(uaa_run_next(run, -1, &ev) == UAA_OK);
+	uaa_event_unref(ev);
 }
 
 #endif

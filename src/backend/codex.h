@@ -35,5 +35,7 @@ struct uab_codex_app {
 extern const struct uab_dialect uab_codex_exec_dialect, uab_codex_app_dialect;
 /* The common part of both: which kind a tool item is; NULL when it is none. */
 const char *uab_codex_tool_kind(uar_str type);
+/* The HTTP status that begins what Codex says about a failure; 0: it begins otherwise. */
+int64_t uab_codex_status(uar_str words);
 
 #endif

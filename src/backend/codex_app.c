@@ -292,13 +292,16 @@ static void read_cause(struct uab_codex_app *c, const struct uar_json *error)
 		{ "serverOverloaded", UAB_CAUSE_SERVER },
 	};
 	const struct uar_json *info = uab_get(error, "codexErrorInfo");
+	uar_str words = uab_get_str(error, "message");
 
-	uab_words(&c->map, uab_get_str(error, "message"));
+	uab_words(&c->map, words);
 	if (info && info->kind == UAR_JSON_OBJECT && info->first)
 		c->http = uar_json_int(uab_get(info->first, "httpStatusCode"), c->http);
 	for (size_t i = 0; i < ARRAY_LEN(known); i++)
 		if (uar_str_is(uar_json_str(info, UAR_STR_NONE), known[i].name))
 			c->cause = known[i].cause;
+	if (!c->http) /* what it does not type is "other" */
+		c->http = uab_codex_status(words);
 }
 
 static void on_error(struct uab_map *m, const struct uar_json *p)

@@ -108,7 +108,7 @@ static void on_turn_completed(struct uab_map *m, const struct uar_json *j)
 /* This stream has no typed cause; but its own words before those of the provider hold the
  * status: "unexpected status 401 Unauthorized: ...", "exceeded retry limit, last status: 429 ...".
  */
-static int64_t status_of(uar_str text)
+int64_t uab_codex_status(uar_str text)
 {
 	static const char *const heads[] = { "unexpected status ",
 					     "exceeded retry limit, last status: " };
@@ -130,7 +130,7 @@ static int64_t status_of(uar_str text)
 static void on_turn_failed(struct uab_map *m, uar_str text)
 {
 	uab_words(m, text);
-	uab_failed_cause(m, UAB_CAUSE_OTHER, status_of(text));
+	uab_failed_cause(m, UAB_CAUSE_OTHER, uab_codex_status(text));
 }
 
 static void message(struct uab_map *m, const struct uar_json *j)

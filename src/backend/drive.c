@@ -223,7 +223,8 @@ static void conclude(struct uab_drive *d, struct uab_map *m)
 	} else if (m->outcome == UAB_FAILED) {
 		uab_producer_fail(d->producer, error_of(d, m, m->cause, m->error), false);
 	} else {
-		uaa_producer_fail_as(d->producer, UAA_CAUSE_CANCELLED, UAB_STR("cancelled"));
+		uab_producer_fail(d->producer, error_of(d, m, UAA_CAUSE_CANCELLED, "cancelled"),
+				  false);
 	}
 	uar_buf_fini(&data);
 }

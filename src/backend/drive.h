@@ -50,7 +50,7 @@ struct uab_drive {
 	struct uab_child child;
 	struct uar_buf input;  /* waits for the child's stdin */
 	bool close_input;      /* when it has been written */
-	struct uar_buf errors; /* the start of the child's stderr; never shown */
+	struct uar_buf errors; /* the last bytes of the child's stderr, for the words of an error */
 	struct uab_lines lines;
 	struct uar_arena scratch;
 	pthread_mutex_t mu; /* guards pending; a leaf: nothing is called with it held */

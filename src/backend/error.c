@@ -1,4 +1,5 @@
-/* error.c - the five errors of the contract, each with its one line of display. */
+/* error.c - the five errors of the contract and that of a wrong call, each with its line of
+ * display. */
 #include "backend/int.h"
 
 #include <sys/wait.h>
@@ -49,6 +50,7 @@ static void render(struct uaa_error *e)
 		break;
 	case UAA_E_INVALID_AGENT_KIND: head = "invalid agent kind: "; break;
 	case UAA_E_INVALID_REQUEST: head = "invalid request: "; break;
+	case UAA_E_ARG: head = "invalid argument: "; break;
 	default: head = "backend error: "; break;
 	}
 	uar_buf_add_str(&e->display, uar_str_c(head));
@@ -77,13 +79,10 @@ static void put_text(struct uar_buf *b, uaa_str s, size_t max)
 	uar_buf_add(b, "", 0); /* so that even an empty text has memory behind it */
 }
 
-uaa_error *uaa_error_new(uaa_status code, uaa_str agent_kind, uaa_str what)
+static uaa_error *make(uaa_status code, uaa_str agent_kind, uaa_str what)
 {
-	struct uaa_error *e;
+	struct uaa_error *e = uar_zalloc(sizeof *e);
 
-	if (code < UAA_E_UNKNOWN_BACKEND || code > UAA_E_BACKEND)
-		return NULL;
-	e = uar_zalloc(sizeof *e);
 	if (!e)
 		return NULL;
 	e->refs = 1;
@@ -102,6 +101,13 @@ uaa_error *uaa_error_new(uaa_status code, uaa_str agent_kind, uaa_str what)
 		return NULL;
 	}
 	return e;
+}
+
+uaa_error *uaa_error_new(uaa_status code, uaa_str agent_kind, uaa_str what)
+{
+	bool known = code >= UAA_E_UNKNOWN_BACKEND && code <= UAA_E_BACKEND;
+
+	return known ? make(code, agent_kind, what) : NULL;
 }
 
 static uaa_str field(const struct uar_buf *b)
@@ -157,21 +163,33 @@ uaa_error *uab_error_detailed(uaa_cause cause, uaa_str message, const struct uab
 	return NULL;
 }
 
+bool uab_error_status(const uaa_error *e, int *out)
+{
+	if (!e || !e->has_status)
+		return false;
+	*out = e->wait_status;
+	return true;
+}
+
 bool uaa_error_exited(const uaa_error *e, int *out_code)
 {
-	if (!e || !e->has_status || !WIFEXITED(e->wait_status))
+	int status;
+
+	if (!uab_error_status(e, &status) || !WIFEXITED(status))
 		return false;
 	if (out_code)
-		*out_code = WEXITSTATUS(e->wait_status);
+		*out_code = WEXITSTATUS(status);
 	return true;
 }
 
 bool uaa_error_signaled(const uaa_error *e, int *out_signal)
 {
-	if (!e || !e->has_status || !WIFSIGNALED(e->wait_status))
+	int status;
+
+	if (!uab_error_status(e, &status) || !WIFSIGNALED(status))
 		return false;
 	if (out_signal)
-		*out_signal = WTERMSIG(e->wait_status);
+		*out_signal = WTERMSIG(status);
 	return true;
 }
 
@@ -221,13 +239,18 @@ void uaa_error_unref(uaa_error *e)
 uaa_status uab_fail(uaa_error **out, uaa_status code, uar_str kind, uar_str what)
 {
 	if (out) {
-		uaa_error *e = uaa_error_new(code, uab_pub(kind), uab_pub(what));
+		uaa_error *e = make(code, uab_pub(kind), uab_pub(what));
 
 		if (!e)
 			return UAA_E_NOMEM;
 		*out = e;
 	}
 	return code;
+}
+
+uaa_status uab_wrong(uaa_error **out, const char *message)
+{
+	return uab_fail(out, UAA_E_ARG, UAR_STR_NONE, uar_str_c(message));
 }
 
 uaa_status uab_invalid(uaa_error **out, const char *message)

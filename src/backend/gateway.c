@@ -83,7 +83,9 @@ uaa_status uaa_backend_run(uaa_backend *b, const uaa_request *request, uaa_run *
 	uaa_status s;
 
 	if (!b || !request || !out)
-		return UAA_E_ARG;
+		return uab_wrong(error, !b	   ? "backend is NULL"
+					: !request ? "request is NULL"
+						   : "out is NULL");
 	s = uab_request_gate(request, uab_str(b->kind->id), uaa_backend_caps(b), error);
 	return s ? s : b->ops.run(b->self, request, out, error);
 }
@@ -146,7 +148,7 @@ static uaa_backend *lookup(const uaa_gateway *g, uar_str kind)
 uaa_status uaa_gateway_register(uaa_gateway *g, uaa_backend *b, uaa_error **error)
 {
 	if (!g || !b)
-		return UAA_E_ARG;
+		return uab_wrong(error, !g ? "gateway is NULL" : "backend is NULL");
 	if (lookup(g, uab_str(b->kind->id)))
 		return uab_invalid(error, "a backend of this kind is already registered");
 	if (!can(b, "agent_api.run") || !can(b, "agent_api.events"))
@@ -172,7 +174,7 @@ static uaa_backend *resolve(const uaa_gateway *g, const uaa_kind *kind, uaa_stat
 		*out_status =
 			uab_fail(error, UAA_E_UNKNOWN_BACKEND, uab_str(kind->id), UAR_STR_NONE);
 	else if (!b)
-		*out_status = UAA_E_ARG;
+		*out_status = uab_wrong(error, !g ? "gateway is NULL" : "kind is NULL");
 	return b;
 }
 
@@ -193,7 +195,16 @@ uaa_status uaa_gateway_run_control(uaa_gateway *g, const uaa_kind *kind, const u
 
 	if (!b)
 		return s;
-	return request && out ? run_control(b, request, out, error) : UAA_E_ARG;
+	if (!request || !out)
+		return uab_wrong(error, !request ? "request is NULL" : "out is NULL");
+	return run_control(b, request, out, error);
+}
+
+/* A list that is said to have members is there. */
+static bool lists_ok(const uaa_mcp_request *r)
+{
+	return (r->command || !r->command_count) && (r->server_env || !r->server_env_count) &&
+	       (r->env || !r->env_count);
 }
 
 uaa_status uaa_gateway_mcp(uaa_gateway *g, const uaa_kind *kind, const uaa_mcp_request *request,
@@ -209,9 +220,14 @@ uaa_status uaa_gateway_mcp(uaa_gateway *g, const uaa_kind *kind, const uaa_mcp_r
 
 	if (!b)
 		return s;
-	if (!request || !uab_take_struct(&own, sizeof own, request, sizeof own) || !out ||
-	    (unsigned)own.op >= ARRAY_LEN(ids))
-		return UAA_E_ARG;
+	if (!request || !out)
+		return uab_wrong(error, !request ? "request is NULL" : "out is NULL");
+	if (!uab_take_struct(&own, sizeof own, request, sizeof own))
+		return uab_wrong(error, "request is of a version that is not known");
+	if ((unsigned)own.op >= ARRAY_LEN(ids))
+		return uab_wrong(error, "op of the request is not known");
+	if (!lists_ok(&own))
+		return uab_wrong(error, "a list of the request is NULL and has members");
 	if (!b->ops.mcp || !can(b, ids[own.op]))
 		return unsupported(b, ids[own.op], error);
 	own.struct_size = sizeof own;

@@ -34,7 +34,7 @@ static inline uaa_str uab_pub(uar_str s)
 
 static inline uar_str uab_str(uaa_str s)
 {
-	return uar_str_n(s.ptr, s.len);
+	return uar_str_n(s.ptr, s.ptr ? s.len : 0); /* without ptr, len is ignored */
 }
 
 /* --- kind.c --- */
@@ -71,8 +71,12 @@ struct uab_details {
 	uar_str words, withheld; /* as of uaa_error_words and uaa_error_withheld */
 };
 uaa_error *uab_error_detailed(uaa_cause cause, uaa_str message, const struct uab_details *d);
+/* The wait status that the error carries; false: none, or no error. */
+bool uab_error_status(const uaa_error *error, int *out);
 uaa_status uab_fail(uaa_error **out, uaa_status code, uar_str kind, uar_str what);
 uaa_status uab_invalid(uaa_error **out, const char *message);
+/* UAA_E_ARG: the call itself is wrong; the message names the argument. */
+uaa_status uab_wrong(uaa_error **out, const char *message);
 
 /* --- request.c --- */
 struct uab_pair {
@@ -203,8 +207,6 @@ uaa_status uab_run_new(const struct uab_run_spec *spec, uaa_run **out, uaa_produ
 /* Like uaa_producer_emit for data this library wrote itself; `force`: a last
  * word that must not wait. */
 uaa_status uab_emit(uaa_producer *p, const uaa_event_spec *s, bool force);
-/* The stream ends now although the process still lives (time-outs). */
-void uab_run_end_events(uaa_run *run);
 /* Between these two the reader is woken now and then only. */
 void uab_run_cork(uaa_run *run);
 void uab_run_uncork(uaa_run *run);

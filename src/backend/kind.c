@@ -81,7 +81,7 @@ uaa_status uaa_kind_new(uaa_str id, uaa_kind **out, uaa_error **error)
 	struct uaa_kind *k;
 
 	if (!out)
-		return UAA_E_ARG;
+		return uab_wrong(error, "out is NULL");
 	if (!uab_is_kind(uab_str(id)))
 		return uab_fail(error, UAA_E_INVALID_AGENT_KIND, UAR_STR_NONE,
 				UAR_STR("must match ^[a-z][a-z0-9_]*$ with at most 128 bytes"));

@@ -84,14 +84,14 @@ static bool url_ok(uaa_str s)
 
 static bool var_ok(uaa_str s)
 {
-	for (size_t i = 0; i < s.len; i++) {
+	for (size_t i = 0; s.ptr && i < s.len; i++) {
 		char c = s.ptr[i];
 		bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 
 		if (!letter && !(i && c >= '0' && c <= '9'))
 			return false;
 	}
-	return s.len > 0;
+	return s.ptr && s.len > 0;
 }
 
 static uaa_status check_add(const uaa_mcp_request *r, uaa_error **error)
@@ -175,13 +175,13 @@ static void read_some(int *fd, struct uar_buf *keep, char *buf)
 		uar_buf_add(keep, buf, (size_t)n < room ? (size_t)n : room);
 }
 
-/* True: the program ended by itself in time. */
-static bool watch(struct uab_child *c, struct uar_buf *out, struct uar_buf *err, int64_t until)
+/* True: the program ended by itself in time. `buf` has READ_BYTES. */
+static bool watch(struct uab_child *c, struct uar_buf *out, struct uar_buf *err, char *buf,
+		  int64_t until)
 {
-	char *buf = uar_alloc(READ_BYTES);
-	bool in_time = buf != NULL;
+	bool in_time = true;
 
-	while (buf && !(c->empty && c->out < 0 && c->err < 0) && !c->lost) {
+	while (!(c->empty && c->out < 0 && c->err < 0) && !c->lost) {
 		struct pollfd f[3] = { { .fd = c->control, .events = POLLIN },
 				       { .fd = c->out, .events = POLLIN },
 				       { .fd = c->err, .events = POLLIN } };
@@ -200,7 +200,6 @@ static bool watch(struct uab_child *c, struct uar_buf *out, struct uar_buf *err,
 		if (f[2].revents)
 			read_some(&c->err, err, buf);
 	}
-	uar_free(buf);
 	return in_time && c->exited && !c->lost;
 }
 
@@ -216,13 +215,34 @@ static void finish_text(struct uar_buf *raw, struct uar_buf *out, bool *cut)
 	uar_buf_fini(raw);
 }
 
-static uaa_status failed(const struct uab_cli *cli, const char *why, uaa_error **error)
+static uaa_status failed(const struct uab_cli *cli, uaa_cause cause, const char *why,
+			 uaa_error **error)
 {
-	char text[160];
+	char text[200];
 
+	if (!error)
+		return UAA_E_BACKEND;
 	snprintf(text, sizeof text, "%s mcp command failed: %s (output redacted)", cli->kind.ptr,
 		 why);
-	return uab_fail(error, UAA_E_BACKEND, UAR_STR_NONE, uar_str_c(text));
+	*error = uab_error_caused(cause, uaa_str_c(text));
+	return *error ? UAA_E_BACKEND : UAA_E_NOMEM;
+}
+
+/* Reports why a call has no result. Call after uab_child_reap, which keeps what this reads. */
+static uaa_status explain(const struct uab_cli *cli, const struct uab_child *c, uaa_error **error)
+{
+	if (c->failed)
+		return failed(cli,
+			      c->phase == UAB_PHASE_EXEC && c->failed_errno == ENOENT
+				      ? UAA_CAUSE_NO_PROGRAM
+			      : c->phase == UAB_PHASE_CHDIR ? UAA_CAUSE_NO_DIRECTORY
+							    : UAA_CAUSE_UNKNOWN,
+			      "spawn", error);
+	if (c->lost && !c->empty)
+		return failed(cli, UAA_CAUSE_TERMINATION, UAB_LOST, error);
+	if (c->lost)
+		return failed(cli, UAA_CAUSE_CRASH, "the supervisor was killed", error);
+	return failed(cli, UAA_CAUSE_TIMEOUT, "timeout", error);
 }
 
 static uaa_status execute(struct uab_cli *cli, const struct uab_spawn *spec, int64_t timeout_ms,
@@ -232,18 +252,26 @@ static uaa_status execute(struct uab_cli *cli, const struct uab_spawn *spec, int
 	int64_t until = timeout_ms > 0 ? uab_now_us() + timeout_ms * 1000 : 0;
 	struct uab_child c;
 	struct uaa_mcp_result *r;
+	char *buf = uar_alloc(READ_BYTES);
 	bool ended;
 
-	if (uab_child_spawn(&c, spec))
-		return failed(cli, "spawn", error);
+	if (!buf)
+		return UAA_E_NOMEM;
+	if (uab_child_spawn(&c, spec)) {
+		uar_free(buf);
+		return failed(cli, UAA_CAUSE_UNKNOWN, "spawn", error);
+	}
 	uab_close(&c.in);
-	ended = watch(&c, &out, &err, until);
+	ended = watch(&c, &out, &err, buf, until);
+	uar_free(buf);
+	if (c.lost)
+		uab_child_sweep(&c, uab_now_us() + cli->times.kill_us);
 	uab_child_reap(&c);
 	r = ended ? uar_zalloc(sizeof *r) : NULL;
 	if (!r) {
 		uar_buf_fini(&out);
 		uar_buf_fini(&err);
-		return failed(cli, ended ? "memory" : c.failed ? "spawn" : "timeout", error);
+		return ended ? UAA_E_NOMEM : explain(cli, &c, error);
 	}
 	r->wait_status = c.status;
 	finish_text(&out, &r->out, &r->out_cut);
@@ -256,7 +284,9 @@ static uaa_status call(struct uab_cli *cli, const uaa_mcp_request *r, struct uab
 		       uaa_mcp_result **out, uaa_error **error)
 {
 	struct uab_pairs env = { 0 };
-	struct uab_spawn spec = { .supervisor = cli->supervisor, .argv = a->v, .grace_ms = 250 };
+	struct uab_spawn spec = {
+		.supervisor = cli->supervisor, .cgroup = cli->cgroup, .argv = a->v, .grace_ms = 250
+	};
 	uaa_str dir = r->working_dir.ptr ? r->working_dir : cli->default_dir;
 	uaa_status s = UAA_OK;
 
@@ -268,9 +298,9 @@ static uaa_status call(struct uab_cli *cli, const uaa_mcp_request *r, struct uab
 	if (!spec.envp || a->nomem || (dir.ptr && !spec.cwd))
 		return UAA_E_NOMEM;
 	if (r->timeout_ms == 0)
-		return failed(cli, "timeout", error);
+		return failed(cli, UAA_CAUSE_TIMEOUT, "timeout", error);
 	if (!cli->supervisor[0])
-		return failed(cli, "supervisor not found", error);
+		return failed(cli, UAA_CAUSE_UNKNOWN, "supervisor not found", error);
 	return execute(cli, &spec, r->timeout_ms, out, error);
 }
 

@@ -63,6 +63,8 @@ TEST(M05_faults_are_errors_without_output, "LIB-52")
 				  .process = quick() };
 	static const int64_t limits[] = { 0, 50, -1 };
 	static const char *const causes[] = { "timeout", "timeout", "spawn" };
+	static const uaa_cause known[] = { UAA_CAUSE_TIMEOUT, UAA_CAUSE_TIMEOUT,
+					   UAA_CAUSE_NO_PROGRAM };
 
 	for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
 		uaa_mcp_result *m = NULL;
@@ -77,6 +79,7 @@ TEST(M05_faults_are_errors_without_output, "LIB-52")
 					(struct more){ 0 }),
 			  "codex", &r, &m, &e) == UAA_E_BACKEND);
 		CHECK_STR(uab_str(uaa_error_message(e)), want);
+		CHECK_INT(uaa_error_cause(e), known[i]);
 		CHECK(!m);
 		uaa_error_unref(e);
 		CHECK_INT(marked(mark()), 0);
@@ -307,4 +310,61 @@ TEST(M10_the_call_has_its_own_directory_and_variables, "")
 	CHECK(mine);
 	if (f)
 		fclose(f);
+}
+
+/* --- a supervisor that is killed --- */
+
+static void *kill_supervisor(void *ctx)
+{
+	pid_t pid = 0;
+
+	(void)ctx;
+	while (!marked(mark()) || (pid = only_child()) <= 0)
+		sched_yield();
+	while (children_of(pid) < 2) /* the program, and what it has detached and left to it */
+		sched_yield();
+	kill(pid, SIGKILL);
+	return NULL;
+}
+
+/* The error of a call whose supervisor is killed. */
+static uaa_error *lose(uaa_process_options *o)
+{
+	uaa_mcp_request r = UAA_MCP_REQUEST_INIT;
+	uaa_mcp_result *m = NULL;
+	uaa_error *e = NULL;
+	pthread_t thread;
+
+	r.timeout_ms = -1;
+	if (!CHECK(pthread_create(&thread, NULL, kill_supervisor, NULL) == 0))
+		return NULL;
+	CHECK_INT(mcp(make(CODEX_APP, "escape\nhang", (struct more){ .process = o }), "codex", &r,
+		      &m, &e),
+		  UAA_E_BACKEND);
+	pthread_join(thread, NULL);
+	CHECK(!m);
+	return e;
+}
+
+TEST(a_call_whose_supervisor_is_killed_says_what_may_survive, "")
+{
+	uaa_process_options o = *quick();
+	uaa_error *e;
+
+	o.cgroup = uaa_str_c("");
+	e = lose(&o);
+	CHECK_STR(uab_str(uaa_error_message(e)),
+		  "codex mcp command failed: " UAB_LOST " (output redacted)");
+	CHECK_INT(uaa_error_cause(e), UAA_CAUSE_TERMINATION);
+	CHECK(marked(mark()) > 0); /* and that is true */
+	uaa_error_unref(e);
+	until_none_is_marked(mark());
+	if (!has_groups())
+		return;
+	e = lose(NULL);
+	CHECK_INT(marked(mark()), 0);
+	CHECK_STR(uab_str(uaa_error_message(e)),
+		  "codex mcp command failed: the supervisor was killed (output redacted)");
+	CHECK_INT(uaa_error_cause(e), UAA_CAUSE_CRASH);
+	uaa_error_unref(e);
 }

@@ -74,21 +74,31 @@ static void read_out(struct loop *l)
 	}
 }
 
+/* The last bytes that fit: a program says at the end why it ends. */
+static void keep_end(struct uar_buf *keep, uar_str more)
+{
+	size_t over;
+
+	if (more.n > keep->max)
+		more = uar_str_from(more, more.n - keep->max);
+	over = keep->n + more.n > keep->max ? keep->n + more.n - keep->max : 0;
+	uar_buf_consume(keep, over);
+	uar_buf_add_str(keep, more);
+}
+
 static void read_err(struct loop *l)
 {
 	struct uab_child *c = &l->d->child;
-	struct uar_buf *keep = &l->d->errors;
 	ssize_t n = read(c->err, l->buf, READ_BYTES);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
-	if (n > 0)
-		uab_trace(l->d, UAA_TRACE_STDERR, uar_str_n(l->buf, (size_t)n));
-	if (n <= 0)
+	if (n <= 0) {
 		uab_close(&c->err);
-	else if (keep->n < keep->max)
-		uar_buf_add(keep, l->buf,
-			    (size_t)n < keep->max - keep->n ? (size_t)n : keep->max - keep->n);
+		return;
+	}
+	uab_trace(l->d, UAA_TRACE_STDERR, uar_str_n(l->buf, (size_t)n));
+	keep_end(&l->d->errors, uar_str_n(l->buf, (size_t)n));
 }
 
 static void write_in(struct loop *l)
@@ -168,9 +178,6 @@ static int64_t next_approval(struct uab_drive *d)
 
 /* --- stopping --- */
 
-static const char lost_text[] = "termination failed: the supervisor was killed, and processes "
-				"that detached themselves may survive";
-
 static void step(struct loop *l, enum stage stage)
 {
 	if (stage <= l->stage)
@@ -182,7 +189,7 @@ static void step(struct loop *l, enum stage stage)
 	else if (stage == KILLING)
 		uab_child_tell(&l->d->child, UAB_SUP_KILL);
 	else if (stage == GAVE_UP)
-		l->d->stuck = l->d->child.lost ? lost_text : "termination failed";
+		l->d->stuck = l->d->child.lost ? UAB_LOST : "termination failed";
 }
 
 static int64_t stage_end(const struct loop *l)
@@ -232,7 +239,6 @@ static void time_out(struct loop *l, const char *why)
 {
 	uab_failed_as(l->m, UAA_CAUSE_TIMEOUT,
 		      "%s backend error: %s (details redacted when unsafe)", l->m->kind, why);
-	uab_run_end_events(l->d->run);
 	stop(l, false);
 }
 
@@ -322,9 +328,8 @@ static void lose_supervisor(struct loop *l)
 {
 	struct uab_child *c = &l->d->child;
 
-	if (c->grouped && uab_cgroup_sweep(c->cgroup, uab_now_us() + l->d->t.kill_us))
-		c->empty = true;
-	else
+	uab_child_sweep(c, uab_now_us() + l->d->t.kill_us);
+	if (!c->empty)
 		step(l, GAVE_UP);
 }
 

@@ -208,16 +208,32 @@ static void wake(uaa_run *run)
 		pthread_cond_broadcast(&run->cv);
 }
 
+/* Instead of whatever the run has come to; how its program ended stays. */
+static uaa_error *cancelled_error(const uaa_run *run)
+{
+	struct uab_details d = { 0 };
+
+	if (run->completion) {
+		d.has_status = true;
+		d.wait_status = run->completion->wait_status;
+	} else {
+		d.has_status = uab_error_status(run->error, &d.wait_status);
+	}
+	return uab_error_detailed(UAA_CAUSE_CANCELLED, UAB_STR("cancelled"), &d);
+}
+
 /* The one place where a completion resolves. */
 static void settle(uaa_run *run)
 {
 	if (!run->resolved && run->done && (run->eos || run->closed)) {
 		run->resolved = true;
 		if (run->cancelled && !run->termination_failed) {
+			uaa_error *e = cancelled_error(run);
+
 			uaa_completion_unref(run->completion);
 			run->completion = NULL;
 			uaa_error_unref(run->error);
-			run->error = uab_error_caused(UAA_CAUSE_CANCELLED, UAB_STR("cancelled"));
+			run->error = e;
 		}
 		uab_queue_clear(&run->q);
 	}
@@ -377,7 +393,7 @@ uaa_status uaa_run_wait(uaa_run *run, int timeout_ms, uaa_completion **out, uaa_
 	uaa_status s = UAA_AGAIN;
 
 	if (!run)
-		return UAA_E_ARG;
+		return uab_wrong(error, "run is NULL");
 	pthread_mutex_lock(&run->mu);
 	while (!run->resolved && timeout_ms)
 		if (!wait_until(run, end))
@@ -474,8 +490,10 @@ uaa_status uaa_run_respond(uaa_run *run, uaa_str id, uaa_decision decision, uaa_
 {
 	uaa_status s = UAA_E_INVALID_REQUEST;
 
-	if (!run || !id.ptr || decision < UAA_DECISION_ALLOW || decision > UAA_DECISION_DENY)
-		return UAA_E_ARG;
+	if (!run || !id.ptr)
+		return uab_wrong(error, !run ? "run is NULL" : "approval_id is absent");
+	if (decision < UAA_DECISION_ALLOW || decision > UAA_DECISION_DENY)
+		return uab_wrong(error, "decision is not known");
 	pthread_mutex_lock(&run->mu);
 	if (run->hooks.respond && !run->done && !run->cancelled)
 		s = run->hooks.respond(run->ctx, uab_str(id), decision);
@@ -488,8 +506,10 @@ uaa_status uaa_run_approval_input(uaa_run *run, uaa_str id, char **out_json, siz
 {
 	uaa_status s = UAA_E_INVALID_REQUEST;
 
-	if (!run || !id.ptr || !out_json || !out_len)
-		return UAA_E_ARG;
+	if (!run || !id.ptr)
+		return uab_wrong(error, !run ? "run is NULL" : "approval_id is absent");
+	if (!out_json || !out_len)
+		return uab_wrong(error, !out_json ? "out_json is NULL" : "out_len is NULL");
 	pthread_mutex_lock(&run->mu);
 	if (run->hooks.approval && !run->done && !run->cancelled)
 		s = run->hooks.approval(run->ctx, uab_str(id), out_json, out_len);
@@ -562,14 +582,6 @@ uaa_status uaa_producer_emit(uaa_producer *p, const uaa_event_spec *s)
 uaa_status uab_emit(uaa_producer *p, const uaa_event_spec *s, bool force)
 {
 	return emit(p, s, true, force);
-}
-
-void uab_run_end_events(uaa_run *run)
-{
-	pthread_mutex_lock(&run->mu);
-	run->ended = true;
-	wake(run);
-	pthread_mutex_unlock(&run->mu);
 }
 
 void uab_run_cork(uaa_run *run)

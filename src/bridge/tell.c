@@ -6,11 +6,6 @@
 #include "bridge/limits.h"
 #include "loop/limits.h"
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static int64_t number(const struct uar_json *j, const char *key)
 {
 	return uar_json_int(uar_json_get(j, uar_str_c(key)), 0);
@@ -63,15 +58,15 @@ static void tell_tool(struct uar_agent_call *c, const uaa_event *ev)
 	const struct uar_json *tool = uar_json_get(data_of(c, ev), UAR_STR("tool"));
 	const struct uar_json *bytes = uar_json_get(tool, UAR_STR("bytes"));
 	const struct uar_json *code = uar_json_get(tool, UAR_STR("exit_code"));
-	uar_str phase = member(tool, "phase"), id = member(tool, "tool_use_id");
+	uar_str phase = uar_json_text(tool, "phase"), id = uar_json_text(tool, "tool_use_id");
 	struct uar_tool_report t = {
 		.step = uar_str_is(phase, "start")	? UAR_TOOL_BEGINS
 			: uar_str_is(phase, "delta")	? UAR_TOOL_GOES_ON
 			: uar_str_is(phase, "complete") ? UAR_TOOL_ENDS
 							: UAR_TOOL_BREAKS,
-		.call_id = event_id(c, id.n ? id : member(tool, "backend_item_id")),
-		.name = member(tool, "tool_name"),
-		.kind = member(tool, "kind"),
+		.call_id = event_id(c, id.n ? id : uar_json_text(tool, "backend_item_id")),
+		.name = uar_json_text(tool, "tool_name"),
+		.kind = uar_json_text(tool, "kind"),
 		.has_exit = code && code->kind == UAR_JSON_INT,
 		.exit_code = uar_json_int(code, 0),
 		.stdout_bytes = number(bytes, "stdout"),
@@ -164,10 +159,10 @@ static void remember_ask(struct uar_agent_call *c, const struct uar_ask *a)
 static void tell_ask(struct uar_agent_call *c, const struct uar_json *approval)
 {
 	struct uar_ask a = {
-		.id = member(approval, "id"),
-		.kind = member(approval, "kind"),
-		.tool_name = member(approval, "tool_name"),
-		.call_id = event_id(c, member(approval, "tool_use_id")),
+		.id = uar_json_text(approval, "id"),
+		.kind = uar_json_text(approval, "kind"),
+		.tool_name = uar_json_text(approval, "tool_name"),
+		.call_id = event_id(c, uar_json_text(approval, "tool_use_id")),
 	};
 	struct uar_buf prompt = uar_buf_make(UAR_LIMIT_AGENT_LINE);
 	const struct uar_json *input;
@@ -197,7 +192,7 @@ static void tell_version(struct uar_agent_call *c, const struct uar_json *data)
 
 	uar_jw_obj(&w, NULL);
 	uar_jw_str(&w, "backend", c->agent->entry->def.info.kind);
-	uar_jw_str(&w, "version", member(uar_json_get(data, UAR_STR("cli")), "version"));
+	uar_jw_str(&w, "version", uar_json_text(uar_json_get(data, UAR_STR("cli")), "version"));
 	uar_jw_close(&w);
 	if (uar_jw_end(&w) == UAR_OK)
 		note(c, UAR_NOTE_PHASE, "backend", UAR_STR("Version of the agent"),
@@ -249,9 +244,9 @@ static void tell_hook(struct uar_agent_call *c, uar_str message, const struct ua
 		.kind = uar_str_is(message, "hook started")  ? UAR_NOTE_HOOK_STARTED
 			: uar_str_is(message, "hook failed") ? UAR_NOTE_HOOK_FAILED
 							     : UAR_NOTE_HOOK_ENDED,
-		.code = member(hook, "point"),
-		.hook = { .id = event_id(c, member(hook, "id")),
-			  .outcome = member(hook, "outcome"),
+		.code = uar_json_text(hook, "point"),
+		.hook = { .id = event_id(c, uar_json_text(hook, "id")),
+			  .outcome = uar_json_text(hook, "outcome"),
 			  .duration_ms = number(hook, "duration_ms") },
 	};
 
@@ -262,7 +257,7 @@ static void tell_status(struct uar_agent_call *c, const uaa_event *ev)
 {
 	const struct uar_json *data = data_of(c, ev);
 	uar_str message = bridge_str(uaa_event_message(ev));
-	uar_str session = member(uar_json_get(data, UAR_STR("session")), "id");
+	uar_str session = uar_json_text(uar_json_get(data, UAR_STR("session")), "id");
 	const struct uar_json *hook = uar_json_get(data, UAR_STR("hook"));
 	bool thinking = uar_str_is(message, "reasoning");
 

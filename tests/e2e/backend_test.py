@@ -436,6 +436,25 @@ def cancel_parked():
         equal(s.survivors(), [])
 
 
+@test("a_supervisor_that_is_killed_is_told_truthfully", "")
+def supervisor_killed():
+    """Where control groups can be made nothing survives, elsewhere the log says that something may."""
+    with Shop({"claude": {"script": TALK + ["escape", "ignoreterm", SAY % "here", "hang"]}}) as s:
+        run_id = s.create("claude", "hi")
+        with s.stream(run_id) as stream:
+            stream.until(lambda e: "here" in json.dumps(e.data))
+        with_words = {pid: open(f"/proc/{pid}/cmdline", "rb").read() for pid in s.survivors()}
+        os.kill(next(pid for pid, words in with_words.items() if words.startswith(b"agent-api-supervisor\0")), 9)
+        r = s.finish(run_id)
+        left = s.survivors()
+        equal((r["status"], r["error"]["code"]), ("failed", "TRANSPORT_ERROR"), r)
+        warned = [e for e in s.log_of(run_id) if "TERMINATION_FAILED" in json.dumps(e)]
+        wanted = "detached themselves may survive" if left else "every process of the run is ended"
+        check(wanted in r["error"]["message"] and bool(warned) == bool(left), r, warned, left)
+        for pid in left:
+            os.kill(pid, 9)
+
+
 @test("kill_9_in_a_tool_is_told_as_lost", "")
 def killed_at_work():
     with Shop({"claude": {"script": TALK + [TOOL, "escape", "hang"]}}) as s:

@@ -26,15 +26,15 @@ SAY = 'line {"type":"assistant","message":{"id":"m","content":[{"type":"text","t
 
 
 class Desk:
-    """A home with a `claude` that is the fake CLI, and no server."""
+    """A home with a `claude` (or `codex`) that is the fake CLI, and no server."""
 
-    def __init__(self, script):
+    def __init__(self, script, program="claude"):
         self.root = tempfile.mkdtemp(prefix="uar-e2e-")
         self.bin = os.path.join(self.root, "bin")
         self.here = os.path.join(self.root, "here")
         os.mkdir(self.bin)
         os.mkdir(self.here)
-        with open(os.path.join(self.bin, "claude"), "w") as f:
+        with open(os.path.join(self.bin, program), "w") as f:
             f.write(f"#!/bin/sh\nexport DESK_OF_TEST={self.root}\nFAKE_DO='{script}' exec {FAKE} \"$@\"\n")
         os.chmod(f.name, 0o755)
         self.env = clean_environment(self.root, {"PATH": self.bin + ":" + os.environ["PATH"]})
@@ -170,9 +170,68 @@ def own_words():
         check("variables that it was not given: " in err and "ACME_API_KEY" in err, err)
         check("sk-ant" not in err and "s3cret" not in err, err)
     agents = {"broken": {"script": ["err not logged in", "exit 9"]}}
-    with Shop(agents, listen="0.0.0.0:0") as s:
+    with Shop(agents, env={"ACME_API_KEY": "s3cret-value"}, listen="0.0.0.0:0") as s:
         message = s.finish(s.create("broken", "hi"))["error"]["message"]
         check("code=9" in message and "says" not in message and "given" not in message, message)
+
+
+@test("a_server_that_others_reach_through_a_proxy_tells_no_words", "")
+def behind_a_proxy():
+    agents = {"broken": {"script": ["err not logged in", "exit 9"]}}
+    with Shop(agents, public_url="https://uar.example.com") as s:
+        message = s.finish(s.create("broken", "hi"))["error"]["message"]
+        check("code=9" in message and "says" not in message, message)
+
+
+NOT_LOGGED_IN = json.dumps({"type": "result", "subtype": "success", "is_error": True,
+                            "result": "Invalid API key · Please run /login"}, ensure_ascii=False)
+
+
+@test("a_turn_that_failed_for_no_known_cause_is_told_in_the_agents_words", "")
+def why_it_failed():
+    with open(recording("codex/app_server_error_401.dialogue.jsonl")) as f:
+        lines = f.read().replace('"codexErrorInfo":{"httpConnectionFailed":{"httpStatusCode":401}}',
+                                 '"codexErrorInfo":"other"')
+    said = "Missing environment variable: `MY_CODEX_KEY`."
+    at = lines.index("unexpected status 401")
+    lines = lines.replace(lines[at:lines.index('"', at)], said)
+    recorded = tempfile.NamedTemporaryFile("w", suffix=".jsonl", prefix="uar-e2e-")
+    with recorded as f:
+        f.write(lines)
+        f.flush()
+        for agent, program, script, wanted in (
+                ("codex", "codex", "dialogue " + f.name, "the agent says: " + said),
+                ("claude_code", "claude", TALK + "line " + NOT_LOGGED_IN + "\nexit 1",
+                 "the agent says: Invalid API key · Please run /login")):
+            with Desk(script, program) as d:
+                d.env["MY_CODEX_KEY"] = "s3cret-value"
+                status, out, err = d.exec(agent, "hi")
+                equal((status, out), (1, ""), err)
+                check("turn failed" in err and wanted in err, err)
+                check("variables that it was not given: " in err and "MY_CODEX_KEY" in err.rpartition("given: ")[2], err)
+                check("s3cret" not in err, err)
+        with Shop({"mine": {"script": ["dialogue " + f.name], "entry": "codex"}}, listen="0.0.0.0:0") as s:
+            message = s.finish(s.create("mine", "hi"))["error"]["message"]
+            check("turn failed" in message and "says" not in message and "given" not in message, message)
+
+
+@test("refused_credentials_are_told_in_the_agents_words_and_a_providers_failures_are_not", "")
+def whose_words():
+    def replayed(name):
+        return "expect initialize\ncat " + recording(f"claude_code/{name}.jsonl") + "\nexit 1"
+
+    says = "authentication failed; the agent says: "
+    for agent, program, script, wanted in (
+            ("claude_code", "claude", replayed("error_401"), says + "Invalid API key"),
+            ("claude_code", "claude", replayed("error_500_retries"), "provider error: http=500"),
+            ("codex", "codex", "dialogue " + recording("codex/app_server_error_401.dialogue.jsonl"),
+             says + "unexpected status 401 Unauthorized")):
+        with Desk(script, program) as d:
+            status, out, err = d.exec(agent, "hi")
+            equal(status, 1, out + err)
+            check(wanted in err, err)
+            check(("agent says" in err) == (says in wanted), err)
+            check(not any(word in err for word in ("SECRET", "sk-", "http://", "\x1b")), err)
 
 
 @test("a_wrong_command_line_starts_no_server", "")
