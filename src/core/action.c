@@ -392,9 +392,9 @@ static void ask_more(struct emit *e, const struct uar_ask *first)
 		const struct uar_json *input = uar_json_get(m, UAR_STR("input"));
 
 		a.number++;
-		a.call_id = uar_json_str(uar_json_get(m, UAR_STR("call_id")), UAR_STR(""));
-		a.tool_id = uar_json_str(uar_json_get(m, UAR_STR("tool_id")), UAR_STR(""));
-		a.tool_name = uar_json_str(uar_json_get(m, UAR_STR("tool_name")), UAR_STR(""));
+		a.call_id = uar_json_text(m, "call_id");
+		a.tool_id = uar_json_text(m, "tool_id");
+		a.tool_name = uar_json_text(m, "tool_name");
 		a.prompt = a.tool_name;
 		a.input = input ? input->text : UAR_STR("{}");
 		a.input_bytes = (int64_t)a.input.n;

@@ -129,14 +129,6 @@ void uar_core_action_answered(struct emit *e, const struct uar_open_action *open
 
 /* --- shown ----------------------------------------------------------------------------- */
 
-static void put_text(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
-}
-
 static void put_raw(struct uar_jw *w, const char *key, uar_str json)
 {
 	if (json.n)
@@ -185,12 +177,12 @@ void uar_action_record(struct uar_jw *w, const struct uar_row_action *a)
 	uar_jw_str(w, "action_id", a->row.id);
 	uar_jw_str(w, "run_id", a->row.parent);
 	uar_jw_str(w, "agent_id", a->agent_id);
-	put_text(w, "session_id", a->row.session_id);
-	put_text(w, "conversation_id", a->thread_id);
-	put_text(w, "task_id", a->task_id);
+	uar_jw_str_or_null(w, "session_id", a->row.session_id);
+	uar_jw_str_or_null(w, "conversation_id", a->thread_id);
+	uar_jw_str_or_null(w, "task_id", a->task_id);
 	uar_jw_str(w, "action_type", a->row.tag);
 	uar_jw_str(w, "kind", a->kind);
-	put_text(w, "tool_name", a->tool_name);
+	uar_jw_str_or_null(w, "tool_name", a->tool_name);
 	if (a->tool_call_id.n)
 		uar_jw_str(w, "tool_call_id", a->tool_call_id);
 	uar_jw_str(w, "prompt", a->prompt);

@@ -62,7 +62,7 @@ uar_err uar_budgets_read(uar_str json, struct uar_arena *a, struct uar_payer out
 		if (*out_count == UAR_BUDGETS)
 			return UAR_ETOOBIG;
 		out[(*out_count)++] = (struct uar_payer){
-			.run_id = uar_json_str(uar_json_get(j, UAR_STR("run_id")), UAR_STR("")),
+			.run_id = uar_json_text(j, "run_id"),
 			.budget = uar_budget_read(uar_json_get(j, UAR_STR("budget"))),
 			.started_us = uar_json_int(uar_json_get(j, UAR_STR("started_us")), 0),
 		};

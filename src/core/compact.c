@@ -83,8 +83,7 @@ uar_err uar_core_fold_compaction(struct uar_run *r, enum uar_event_class cls,
 
 	if (!c)
 		return UAR_ENOMEM;
-	uar_core_keep(c->id, sizeof c->id,
-		      uar_json_str(uar_json_get(p, UAR_STR("compaction_id")), UAR_STR("")));
+	uar_core_keep(c->id, sizeof c->id, uar_json_text(p, "compaction_id"));
 	c->open = cls == UAR_EV_CONTEXT_COMPACTION_STARTED;
 	c->failed |= cls == UAR_EV_CONTEXT_COMPACTION_FAILED;
 	c->done += cls == UAR_EV_CONTEXT_COMPACTION_COMPLETED;
@@ -111,10 +110,8 @@ uar_err uar_core_fold_skills(struct uar_run *r, const struct uar_json *p)
 
 		if (skills->count == UAR_LIMIT_RUN_SKILLS)
 			return UAR_ECORRUPT;
-		uar_core_keep(to->skill_id, sizeof to->skill_id,
-			      uar_json_str(uar_json_get(s, UAR_STR("skill_id")), UAR_STR("")));
-		uar_core_keep(to->revision, sizeof to->revision,
-			      uar_json_str(uar_json_get(s, UAR_STR("revision")), UAR_STR("")));
+		uar_core_keep(to->skill_id, sizeof to->skill_id, uar_json_text(s, "skill_id"));
+		uar_core_keep(to->revision, sizeof to->revision, uar_json_text(s, "revision"));
 		to->score = uar_json_double(uar_json_get(s, UAR_STR("score")), 0);
 		skills->count++;
 	}

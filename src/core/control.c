@@ -283,8 +283,7 @@ void ctl_result_end(struct ctl *c)
 		ctl_fail(c, UAR_ENOMEM);
 }
 
-/* --- from command to handler
- * -------------------------------------------------------------------------------- */
+/* --- from command to handler ---------------------------------------------------------------- */
 
 typedef void control_handler(struct ctl *c);
 

@@ -149,8 +149,7 @@ void ctl_connect_channel(struct ctl *c)
 	ctl_result_end(c);
 }
 
-/* --- gone ---------------------------------------------------------------------------------------
- */
+/* --- gone ----------------------------------------------------------------------------------- */
 
 struct leaving {
 	const char *reason;
@@ -212,8 +211,7 @@ void ctl_drop_channel(struct ctl *c)
 	ctl_result_end(c);
 }
 
-/* --- back again ---------------------------------------------------------------------------------
- */
+/* --- back again ----------------------------------------------------------------------------- */
 
 static bool token_fits(const struct uar_row_channel *ch, uar_str token)
 {
@@ -292,8 +290,7 @@ void ctl_attach_channel(struct ctl *c)
 	ctl_result_end(c);
 }
 
-/* --- acknowledge --------------------------------------------------------------------------------
- */
+/* --- acknowledge ---------------------------------------------------------------------------- */
 
 static void emit_ack(struct ctl *c, const struct uar_row_channel *ch)
 {

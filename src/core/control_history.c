@@ -35,10 +35,7 @@ static void tell_fork(struct ctl *c, const struct uar_row_thread *t)
 	uar_jw_str(w, "parent_thread_id", t->row.parent);
 	uar_jw_str(w, "forked_turn_id", t->forked_turn_id);
 	uar_jw_int(w, "forked_sequence", t->forked_sequence);
-	if (t->title.n)
-		uar_jw_str(w, "title", t->title);
-	else
-		uar_jw_null(w, "title");
+	uar_jw_str_or_null(w, "title", t->title);
 	uar_jw_close(w);
 	ctl_result_end(c);
 }

@@ -129,6 +129,19 @@ void ctl_spawn_subagent(struct ctl *c);
 void ctl_send_subagent_input(struct ctl *c);
 void ctl_resume_subagent(struct ctl *c);
 void ctl_close_subagent(struct ctl *c);
+/* NULL: there is none, which is refused, or its row is waited for. */
+struct uar_row_subagent *ctl_find_subagent(struct ctl *c, uar_str id);
+bool ctl_subagent_is_closed(const struct uar_row_subagent *s);
+/* Of the event that is being written: the child's ids; a reference, unless it is empty. */
+void ctl_name_subagent(struct ctl *c, const struct uar_row_subagent *s);
+void ctl_refer(struct ctl *c, const char *name, uar_str ref);
+/* reason: may be NULL. */
+void ctl_emit_subagent_status(struct ctl *c, const struct uar_row_subagent *s, uar_str before,
+			      const char *reason);
+void ctl_change_subagent_status(struct ctl *c, struct uar_row_subagent *s, const char *status,
+				const char *reason);
+
+/* control_subagent_turn.c */
 void ctl_follow_subagent(struct ctl *c);
 void ctl_settle_subagent(struct ctl *c);
 /* control_job_write.c */

@@ -45,14 +45,14 @@ void uar_job_write(struct uar_jw *w, const struct uar_row_job *j)
 {
 	uar_jw_str(w, "job_id", j->row.id);
 	uar_jw_str(w, "session_id", j->row.session_id);
-	view_put_text(w, "thread_id", j->row.tag);
-	view_put_text(w, "task_id", j->row.parent);
-	view_put_text(w, "run_id", j->run_id);
+	uar_jw_str_or_null(w, "thread_id", j->row.tag);
+	uar_jw_str_or_null(w, "task_id", j->row.parent);
+	uar_jw_str_or_null(w, "run_id", j->run_id);
 	uar_jw_str(w, "on_parent_end", j->on_parent_end.n ? j->on_parent_end : UAR_STR("close"));
 	uar_jw_str(w, "agent_id", j->agent_id);
 	uar_jw_str(w, "job_kind", j->job_kind);
 	uar_jw_str(w, "status", j->row.status);
-	view_put_text(w, "status_reason", j->status_reason);
+	uar_jw_str_or_null(w, "status_reason", j->status_reason);
 	uar_jw_str(w, "instruction", j->instruction);
 	put_ref(w, "instruction_ref", j, true);
 	put_ref(w, "input_ref", j, true);
@@ -65,8 +65,8 @@ void uar_job_write(struct uar_jw *w, const struct uar_row_job *j)
 	uar_jw_raw(w, "last_error", j->last_error.n ? j->last_error : UAR_STR("null"));
 	uar_jw_time(w, "created_at", j->row.created_us);
 	uar_jw_time(w, "updated_at", j->row.updated_us);
-	view_put_time(w, "started_at", j->started_at);
-	view_put_time(w, "ended_at", j->ended_at);
+	uar_jw_time_or_null(w, "started_at", j->started_at);
+	uar_jw_time_or_null(w, "ended_at", j->ended_at);
 }
 
 void uar_job_item_write(struct uar_jw *w, const struct uar_row_job_item *i)
@@ -75,12 +75,12 @@ void uar_job_item_write(struct uar_jw *w, const struct uar_row_job_item *i)
 	uar_jw_int(w, "index", i->row.rank);
 	uar_jw_str(w, "status", i->row.status);
 	uar_jw_int(w, "attempt", i->attempt);
-	view_put_text(w, "assigned_thread_id", i->thread_id);
-	view_put_text(w, "run_id", i->run_id);
-	view_put_text(w, "output", i->output);
-	view_put_text(w, "output_ref", i->output_ref);
+	uar_jw_str_or_null(w, "assigned_thread_id", i->thread_id);
+	uar_jw_str_or_null(w, "run_id", i->run_id);
+	uar_jw_str_or_null(w, "output", i->output);
+	uar_jw_str_or_null(w, "output_ref", i->output_ref);
 	uar_jw_raw(w, "last_error", i->last_error.n ? i->last_error : UAR_STR("null"));
 	uar_jw_bool(w, "retryable", i->retryable);
-	view_put_time(w, "started_at", i->started_at);
-	view_put_time(w, "ended_at", i->ended_at);
+	uar_jw_time_or_null(w, "started_at", i->started_at);
+	uar_jw_time_or_null(w, "ended_at", i->ended_at);
 }

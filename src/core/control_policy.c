@@ -31,10 +31,7 @@ static void put_policy(struct uar_jw *w, const struct uar_row_policy *p)
 	uar_jw_str(w, "session_id", p->row.parent);
 	if (p->thread_id.n)
 		uar_jw_str(w, "thread_id", p->thread_id);
-	if (p->mode.n)
-		uar_jw_str(w, "mode", p->mode);
-	else
-		uar_jw_null(w, "mode");
+	uar_jw_str_or_null(w, "mode", p->mode);
 	uar_jw_bool(w, "interactive", !p->unattended);
 	uar_jw_raw(w, "rules", p->rules.n ? p->rules : UAR_STR("[]"));
 	uar_jw_int(w, "version", p->version);
@@ -116,8 +113,7 @@ void ctl_update_permissions(struct ctl *c)
 	ctl_result_end(c);
 }
 
-/* --- what a rule would say ---------------------------------------------------------------------
- */
+/* --- what a rule would say ------------------------------------------------------------------ */
 
 /* What the answer of evaluate_permission always has, null where there is nothing. */
 static void put_result(struct ctl *c, const struct uar_json *d, uar_str decision_id)

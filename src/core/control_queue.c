@@ -40,10 +40,7 @@ static void tell_queue(struct ctl *c, const struct uar_queue *q, bool paused, co
 	uar_jw_str(w, "session_id", c->e.s->session_id);
 	uar_jw_str(w, "thread_id", c->in->thread_id);
 	uar_jw_bool(w, "paused", paused);
-	if (c->in->active_turn_id.n)
-		uar_jw_str(w, "active_turn_id", c->in->active_turn_id);
-	else
-		uar_jw_null(w, "active_turn_id");
+	uar_jw_str_or_null(w, "active_turn_id", c->in->active_turn_id);
 	uar_jw_arr(w, "order");
 	for (size_t i = 0; i < q->listed; i++)
 		uar_jw_str(w, NULL, q->at[i].turn_id);

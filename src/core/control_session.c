@@ -30,10 +30,7 @@ static void tell_session(struct ctl *c, const struct uar_row_session *s)
 
 	uar_jw_obj(w, "session");
 	uar_jw_str(w, "session_id", s->row.id);
-	if (s->title.n)
-		uar_jw_str(w, "title", s->title);
-	else
-		uar_jw_null(w, "title");
+	uar_jw_str_or_null(w, "title", s->title);
 	uar_jw_str(w, "status", s->row.status);
 	uar_jw_raw(w, "metadata", s->metadata.n ? s->metadata : UAR_STR("{}"));
 	uar_jw_close(w);
@@ -72,10 +69,7 @@ static void tell_thread(struct ctl *c, const struct uar_row_thread *t)
 	uar_jw_obj(w, "thread");
 	uar_jw_str(w, "thread_id", t->row.id);
 	uar_jw_str(w, "session_id", c->e.s->session_id);
-	if (t->title.n)
-		uar_jw_str(w, "title", t->title);
-	else
-		uar_jw_null(w, "title");
+	uar_jw_str_or_null(w, "title", t->title);
 	uar_jw_bool(w, "archived", t->archived);
 	uar_jw_bool(w, "queue_paused", t->queue_paused);
 	uar_jw_close(w);
@@ -95,10 +89,7 @@ void ctl_update_thread(struct ctl *c)
 	t->archived = ctl_given(c, "archived") ? in->archived : t->archived;
 	w = uar_emit_begin(&c->e);
 	uar_jw_cstr(w, "status", c->in->active_turn_id.n ? "running" : "idle");
-	if (c->in->active_turn_id.n)
-		uar_jw_str(w, "active_turn_id", c->in->active_turn_id);
-	else
-		uar_jw_null(w, "active_turn_id");
+	uar_jw_str_or_null(w, "active_turn_id", c->in->active_turn_id);
 	put_changed(c, w);
 	if (t->title.n)
 		uar_jw_str(w, "title", t->title);

@@ -82,10 +82,7 @@ void ctl_record_window(struct ctl *c)
 
 	if (in->cursor.n)
 		uar_jw_str(w, "cursor", in->cursor);
-	if (in->next_cursor.n)
-		uar_jw_str(w, "next_cursor", in->next_cursor);
-	else
-		uar_jw_null(w, "next_cursor");
+	uar_jw_str_or_null(w, "next_cursor", in->next_cursor);
 	uar_jw_int(w, "from_sequence", in->from_sequence);
 	uar_jw_int(w, "to_sequence", in->to_sequence);
 	uar_jw_int(w, "count", in->count);

@@ -1,5 +1,5 @@
-/* control_subagent.c - child agents: spawned, told more, resumed, closed; and what becomes of the
- * turns that they are given.
+/* control_subagent.c - child agents: spawned, told more, resumed, closed. What becomes of the turns
+ * that they are given is in control_subagent_turn.c.
  *
  * A child has a session of its own. Its row, in its parent's session, says who it is; a row for
  * each turn says what it is told, before it is told: the shell submits the turn to the child's
@@ -24,7 +24,7 @@ bool uar_subagent_at_rest(const struct uar_row_subagent *s)
 	return s->open_turns == 0;
 }
 
-static bool is_closed(const struct uar_row_subagent *s)
+bool ctl_subagent_is_closed(const struct uar_row_subagent *s)
 {
 	return uar_str_is(s->row.status, "closed");
 }
@@ -66,28 +66,28 @@ void uar_subagent_write(struct uar_jw *w, const struct uar_row_subagent *s)
 	put_parent(w, s, s->row.session_id);
 	uar_jw_str(w, "child_session_id", s->child_session_id);
 	uar_jw_str(w, "child_thread_id", s->child_session_id);
-	view_put_text(w, "run_id", s->run_id);
+	uar_jw_str_or_null(w, "run_id", s->run_id);
 	uar_jw_str(w, "agent_id", s->agent_id);
 	uar_jw_str(w, "role", s->role);
-	view_put_text(w, "nickname", s->nickname);
+	uar_jw_str_or_null(w, "nickname", s->nickname);
 	put_rules(w, s);
-	view_put_text(w, "origin_tool", s->origin_tool);
+	uar_jw_str_or_null(w, "origin_tool", s->origin_tool);
 	uar_jw_str(w, "status", s->row.status);
-	view_put_text(w, "status_reason", s->status_reason);
+	uar_jw_str_or_null(w, "status_reason", s->status_reason);
 	uar_jw_int(w, "depth", s->depth);
 	uar_jw_str(w, "root_session_id", s->row.tag);
 	uar_jw_int(w, "turns", s->turns);
 	uar_jw_int(w, "open_turns", s->open_turns);
-	view_put_text(w, "answer", s->answer);
+	uar_jw_str_or_null(w, "answer", s->answer);
 	if (s->answer_bytes > (int64_t)s->answer.n) /* it is the beginning */
 		uar_jw_int(w, "answer_bytes", s->answer_bytes);
-	view_put_text(w, "last_message_ref", s->last_message_ref);
+	uar_jw_str_or_null(w, "last_message_ref", s->last_message_ref);
 	uar_jw_raw(w, "last_error", s->last_error.n ? s->last_error : UAR_STR("null"));
 	uar_jw_bool(w, "recoverable", uar_subagent_at_rest(s));
 	uar_jw_time(w, "created_at", s->row.created_us);
 	uar_jw_time(w, "updated_at", s->row.updated_us);
-	view_put_time(w, "started_at", s->started_at);
-	view_put_time(w, "ended_at", s->ended_at);
+	uar_jw_time_or_null(w, "started_at", s->started_at);
+	uar_jw_time_or_null(w, "ended_at", s->ended_at);
 }
 
 static void tell(struct ctl *c, struct uar_row_subagent *s, bool existed)
@@ -108,7 +108,7 @@ static void tell(struct ctl *c, struct uar_row_subagent *s, bool existed)
 
 /* --- facts ----------------------------------------------------------------------------------- */
 
-static void name_child(struct ctl *c, const struct uar_row_subagent *s)
+void ctl_name_subagent(struct ctl *c, const struct uar_row_subagent *s)
 {
 	uar_emit_name(&c->e, UAR_ID_THREAD, s->thread_id);
 	uar_emit_name(&c->e, UAR_ID_SUBAGENT, s->row.id);
@@ -121,15 +121,15 @@ uar_str ctl_print(struct ctl *c, uar_str text)
 	return text;
 }
 
-static void refer(struct ctl *c, const char *name, uar_str ref)
+void ctl_refer(struct ctl *c, const char *name, uar_str ref)
 {
 	if (ref.n)
 		uar_emit_refs(&c->e, uar_arena_printf(c->e.env->arena, "{\"%s\":\"%.*s\"}", name,
 						      UAR_FMT(ref)));
 }
 
-static void emit_status(struct ctl *c, const struct uar_row_subagent *s, uar_str before,
-			const char *reason)
+void ctl_emit_subagent_status(struct ctl *c, const struct uar_row_subagent *s, uar_str before,
+			      const char *reason)
 {
 	struct uar_jw *w = uar_emit_begin(&c->e);
 
@@ -139,19 +139,19 @@ static void emit_status(struct ctl *c, const struct uar_row_subagent *s, uar_str
 		uar_jw_str(w, "previous_status", before);
 	if (reason)
 		uar_jw_cstr(w, "reason", reason);
-	refer(c, "last_message_ref", s->last_message_ref);
-	name_child(c, s);
+	ctl_refer(c, "last_message_ref", s->last_message_ref);
+	ctl_name_subagent(c, s);
 	uar_emit(&c->e, UAR_EV_SUBAGENT_STATUS, EMIT_SESSION);
 }
 
-static void change_status(struct ctl *c, struct uar_row_subagent *s, const char *status,
-			  const char *reason)
+void ctl_change_subagent_status(struct ctl *c, struct uar_row_subagent *s, const char *status,
+				const char *reason)
 {
 	uar_str before = s->row.status;
 
 	ctl_change(c, s);
 	s->row.status = uar_str_c(status);
-	emit_status(c, s, before, reason);
+	ctl_emit_subagent_status(c, s, before, reason);
 }
 
 static void emit_spawned(struct ctl *c, const struct uar_row_subagent *s)
@@ -169,11 +169,11 @@ static void emit_spawned(struct ctl *c, const struct uar_row_subagent *s)
 	if (s->origin_tool.n)
 		uar_jw_str(w, "origin_tool", s->origin_tool);
 	uar_jw_cstr(w, "status", "spawned");
-	refer(c, "input_ref",
-	      ctl_print(c, uar_arena_printf(c->e.env->arena, "input://%.*s/0",
-					    UAR_FMT(s->last_turn_id))));
+	ctl_refer(c, "input_ref",
+		  ctl_print(c, uar_arena_printf(c->e.env->arena, "input://%.*s/0",
+						UAR_FMT(s->last_turn_id))));
 	uar_emit_name(&c->e, UAR_ID_TURN, s->turn_id);
-	name_child(c, s);
+	ctl_name_subagent(c, s);
 	uar_emit(&c->e, UAR_EV_SUBAGENT_SPAWNED, EMIT_SESSION);
 }
 
@@ -226,7 +226,7 @@ struct ctl_ancestry ctl_ancestry(struct ctl *c)
 
 	if (uar_thread_subagent(c->e.s->session_id, &id)) {
 		s = ctl_row(c, UAR_ROW_SUBAGENT, id);
-		if (s && is_closed(s))
+		if (s && ctl_subagent_is_closed(s))
 			ctl_refuse(c, UAR_ESTATE, NULL,
 				   "the agent was closed: it starts no others");
 		if (s)
@@ -344,7 +344,7 @@ static struct uar_row_subagent *find_earlier(struct ctl *c, uar_str print)
 	for (size_t i = 0; l && i < l->count && !c->e.err; i++) {
 		struct uar_row_subagent *s = ctl_row_of(c, &l->rows[i]);
 
-		if (s && uar_str_eq(s->fingerprint, print) && !is_closed(s) &&
+		if (s && uar_str_eq(s->fingerprint, print) && !ctl_subagent_is_closed(s) &&
 		    !uar_str_is(s->row.status, "failed") && !uar_str_is(s->row.status, "lost") &&
 		    uar_str_eq(s->row.session_id, c->e.s->session_id))
 			return s;
@@ -358,7 +358,7 @@ static void adopt(struct ctl *c, struct uar_row_subagent *s, uar_str turn_id)
 	s->row.parent = c->in->active->id.run_id;
 	s->resumed = false;
 	s->turn_id = turn_id;
-	emit_status(c, s, s->row.status, "adopted");
+	ctl_emit_subagent_status(c, s, s->row.status, "adopted");
 	tell(c, s, true);
 }
 
@@ -429,7 +429,7 @@ void ctl_spawn_subagent(struct ctl *c)
 
 /* --- input and resume ------------------------------------------------------------------------ */
 
-static struct uar_row_subagent *subagent(struct ctl *c, uar_str id)
+struct uar_row_subagent *ctl_find_subagent(struct ctl *c, uar_str id)
 {
 	struct uar_row_subagent *s = ctl_row(c, UAR_ROW_SUBAGENT, id);
 
@@ -447,10 +447,10 @@ static void emit_input(struct ctl *c, const struct uar_row_subagent *s, uar_str 
 	uar_jw_str(w, "preview", uar_str_utf8_prefix(message, UAR_LIMIT_SUBAGENT_SUMMARY));
 	ctl_put_who(w, "source", c->in);
 	uar_jw_int(w, "index", s->turns - 1);
-	refer(c, "input_ref",
-	      ctl_print(c, uar_arena_printf(c->e.env->arena, "input://%.*s/0",
-					    UAR_FMT(s->last_turn_id))));
-	name_child(c, s);
+	ctl_refer(c, "input_ref",
+		  ctl_print(c, uar_arena_printf(c->e.env->arena, "input://%.*s/0",
+						UAR_FMT(s->last_turn_id))));
+	ctl_name_subagent(c, s);
 	uar_emit(&c->e, UAR_EV_SUBAGENT_INPUT, EMIT_SESSION);
 }
 
@@ -460,7 +460,7 @@ static void begin_again(struct ctl *c, struct uar_row_subagent *s, const char *r
 		return;
 	s->ended_at = 0;
 	s->status_reason = s->last_error = UAR_STR_NONE;
-	change_status(c, s, "pending", reason);
+	ctl_change_subagent_status(c, s, "pending", reason);
 }
 
 static bool was_sent(struct ctl *c, const struct uar_row_subagent *s, uar_str input_id)
@@ -475,7 +475,7 @@ static bool was_sent(struct ctl *c, const struct uar_row_subagent *s, uar_str in
 void ctl_send_subagent_input(struct ctl *c)
 {
 	const struct uar_ctl_send_subagent_input *in = &c->in->send_subagent_input;
-	struct uar_row_subagent *s = subagent(c, in->subagent_id);
+	struct uar_row_subagent *s = ctl_find_subagent(c, in->subagent_id);
 
 	if (!s)
 		return;
@@ -483,7 +483,7 @@ void ctl_send_subagent_input(struct ctl *c)
 		tell(c, s, true);
 		return;
 	}
-	if (is_closed(s))
+	if (ctl_subagent_is_closed(s))
 		ctl_refuse(c, UAR_ESTATE, "/subagent_id",
 			   "the child was closed: resume_subagent lets it go on");
 	check_task(c, s);
@@ -500,7 +500,7 @@ void ctl_send_subagent_input(struct ctl *c)
 void ctl_resume_subagent(struct ctl *c)
 {
 	const struct uar_ctl_resume_subagent *in = &c->in->resume_subagent;
-	struct uar_row_subagent *s = subagent(c, in->subagent_id);
+	struct uar_row_subagent *s = ctl_find_subagent(c, in->subagent_id);
 	const struct uar_row_subagent_turn *last;
 
 	if (!s)
@@ -515,7 +515,7 @@ void ctl_resume_subagent(struct ctl *c)
 	give_turn(c, s, last ? last->message : in->message, UAR_STR_NONE);
 	if (c->e.err)
 		return;
-	s->resumed |= is_closed(s);
+	s->resumed |= ctl_subagent_is_closed(s);
 	begin_again(c, s, "resumed");
 	tell(c, s, false);
 }
@@ -530,7 +530,7 @@ static void emit_closed(struct ctl *c, const struct uar_row_subagent *s, uar_str
 	uar_jw_str(w, "reason", reason);
 	ctl_put_who(w, "closed_by", c->in);
 	uar_jw_bool(w, "released", s->open_turns == 0);
-	name_child(c, s);
+	ctl_name_subagent(c, s);
 	uar_emit(&c->e, UAR_EV_SUBAGENT_CLOSED, EMIT_SESSION);
 }
 
@@ -553,11 +553,11 @@ static void cancel_turns(struct ctl *c, const struct uar_row_subagent *s)
 void ctl_close_subagent(struct ctl *c)
 {
 	const struct uar_ctl_close_subagent *in = &c->in->close_subagent;
-	struct uar_row_subagent *s = subagent(c, in->subagent_id);
+	struct uar_row_subagent *s = ctl_find_subagent(c, in->subagent_id);
 
 	if (!s)
 		return;
-	if (is_closed(s)) {
+	if (ctl_subagent_is_closed(s)) {
 		tell(c, s, true);
 		return;
 	}
@@ -572,129 +572,4 @@ void ctl_close_subagent(struct ctl *c)
 	s->ended_at = c->e.env->now_us;
 	emit_closed(c, s, s->status_reason);
 	tell(c, s, false);
-}
-
-/* --- what becomes of its turns --------------------------------------------------------------- */
-
-/* Its run waits behind another, or is about to stop: its status does not say so. */
-static void emit_submitted(struct ctl *c, const struct uar_row_subagent *s)
-{
-	uar_emit_begin(&c->e);
-	name_child(c, s);
-	uar_emit_vendor(&c->e, "vendor.uar.subagent.submitted", EMIT_SESSION);
-}
-
-void ctl_follow_subagent(struct ctl *c)
-{
-	const struct uar_ctl_follow_subagent *in = &c->in->follow_subagent;
-	struct uar_row_subagent *s = subagent(c, in->subagent_id);
-	struct uar_row_subagent_turn *t = ctl_row(c, UAR_ROW_SUBAGENT_TURN, in->turn_id);
-	bool queued = uar_str_is(in->status, "queued");
-
-	if (!s || !t || c->waits || !t->row.open)
-		return;
-	if (uar_str_is(t->row.status, "pending") || !uar_str_eq(t->run_id, in->run_id)) {
-		ctl_change(c, t);
-		t->row.status = UAR_STR("submitted");
-		t->run_id = in->run_id;
-		if (queued || is_closed(s))
-			emit_submitted(c, s);
-	}
-	if (queued || is_closed(s) || uar_str_eq(s->row.status, in->status))
-		return;
-	s->run_id = in->run_id;
-	s->started_at = s->started_at ? s->started_at : c->e.env->now_us;
-	change_status(c, s, uar_str_is(in->status, "waiting") ? "waiting" : "running", NULL);
-}
-
-static void emit_completed(struct ctl *c, const struct uar_row_subagent *s)
-{
-	struct uar_jw *w = uar_emit_begin(&c->e);
-	int64_t took = c->e.env->now_us - (s->started_at ? s->started_at : s->row.created_us);
-
-	uar_jw_cstr(w, "status", "completed");
-	uar_jw_str(w, "summary_preview",
-		   uar_str_utf8_prefix(s->answer, UAR_LIMIT_SUBAGENT_SUMMARY));
-	uar_jw_int(w, "duration_ms", took > 0 ? took / 1000 : 0);
-	refer(c, "output_ref", s->last_message_ref);
-	name_child(c, s);
-	uar_emit(&c->e, UAR_EV_SUBAGENT_COMPLETED, EMIT_SESSION);
-}
-
-static void emit_failed(struct ctl *c, const struct uar_row_subagent *s,
-			const struct uar_failure *f)
-{
-	struct uar_jw *w = uar_emit_begin(&c->e);
-
-	uar_jw_cstr(w, "status", "failed");
-	uar_jw_str(w, "failure_category", f->category);
-	uar_emit_error(w, "error", f, UAR_STR_NONE);
-	uar_jw_bool(w, "retryable", f->retryable);
-	refer(c, "output_ref", s->last_message_ref);
-	name_child(c, s);
-	uar_emit(&c->e, UAR_EV_SUBAGENT_FAILED, EMIT_SESSION);
-}
-
-static void end_badly(struct ctl *c, struct uar_row_subagent *s)
-{
-	const struct uar_ctl_settle_subagent *in = &c->in->settle_subagent;
-	struct uar_failure f = {
-		.code = in->code.n ? in->code : UAR_STR("FAILED"),
-		.message = in->message.n ? in->message : in->status,
-		.category = uar_str_is(in->status, "failed") ? UAR_STR("execution") : in->status,
-		.retryable = in->retryable || !uar_str_is(in->status, "failed"),
-	};
-
-	s->last_error = ctl_error_text(c, &f);
-	s->status_reason = f.message;
-	s->retryable = f.retryable;
-	if (uar_str_is(in->status, "lost"))
-		change_status(c, s, "lost", "restart");
-	else
-		s->row.status = UAR_STR("failed");
-	emit_failed(c, s, &f);
-}
-
-static void end_child(struct ctl *c, struct uar_row_subagent *s)
-{
-	s->row.open = false;
-	s->ended_at = c->e.env->now_us;
-	if (is_closed(s)) {
-		emit_status(c, s, UAR_STR_NONE, "released");
-		return;
-	}
-	if (uar_str_is(c->in->settle_subagent.status, "completed")) {
-		s->row.status = UAR_STR("completed");
-		s->last_error = UAR_STR_NONE;
-		emit_completed(c, s);
-	} else {
-		end_badly(c, s);
-	}
-}
-
-/* It may have been settled before: then nothing is left to do. */
-void ctl_settle_subagent(struct ctl *c)
-{
-	const struct uar_ctl_settle_subagent *in = &c->in->settle_subagent;
-	struct uar_row_subagent *s = subagent(c, in->subagent_id);
-	struct uar_row_subagent_turn *t = ctl_row(c, UAR_ROW_SUBAGENT_TURN, in->turn_id);
-
-	if (!s || !t || c->waits || !t->row.open)
-		return;
-	ctl_change(c, t);
-	t->row.open = false;
-	t->row.status = in->status;
-	t->run_id = in->run_id;
-	ctl_change(c, s);
-	s->open_turns--;
-	s->run_id = in->run_id.n ? in->run_id : s->run_id;
-	if (in->answer.n) {
-		s->answer = in->answer;
-		s->answer_bytes = in->answer_bytes;
-		s->last_message_ref = in->output_ref;
-	}
-	if (s->open_turns == 0)
-		end_child(c, s);
-	else
-		emit_status(c, s, UAR_STR_NONE, "turn ended");
 }

@@ -10,30 +10,14 @@ static void put_json(struct uar_jw *w, const char *key, uar_str json, const char
 	uar_jw_raw(w, key, json.n ? json : uar_str_c(empty));
 }
 
-static void put_text(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
-}
-
-static void put_time(struct uar_jw *w, const char *key, int64_t us)
-{
-	if (us)
-		uar_jw_time(w, key, us);
-	else
-		uar_jw_null(w, key);
-}
-
 static void put_purpose(struct uar_jw *w, const struct uar_row_task *t)
 {
-	put_text(w, "title", t->title);
+	uar_jw_str_or_null(w, "title", t->title);
 	uar_jw_str(w, "objective", t->objective);
-	put_text(w, "task_kind", t->task_kind);
-	put_text(w, "task_family", t->task_family);
+	uar_jw_str_or_null(w, "task_kind", t->task_kind);
+	uar_jw_str_or_null(w, "task_family", t->task_family);
 	uar_jw_str(w, "visibility", t->visibility);
-	put_text(w, "priority", t->priority);
+	uar_jw_str_or_null(w, "priority", t->priority);
 	put_json(w, "requested_by", t->requested_by, "null");
 	put_json(w, "owner", t->task_owner, "null");
 	put_json(w, "assignee", t->assignee, "null");
@@ -41,22 +25,22 @@ static void put_purpose(struct uar_jw *w, const struct uar_row_task *t)
 	put_json(w, "constraints", t->constraints, "{}");
 	put_json(w, "task_profile", t->task_profile, "null");
 	put_json(w, "acceptance", t->acceptance, "[]");
-	put_text(w, "agent_id", t->agent_id);
+	uar_jw_str_or_null(w, "agent_id", t->agent_id);
 }
 
 static void put_state(struct uar_jw *w, const struct uar_row_task *t)
 {
 	uar_jw_str(w, "status", t->row.status);
-	put_text(w, "status_reason", t->status_reason);
-	put_text(w, "native_status", t->native_status);
+	uar_jw_str_or_null(w, "status_reason", t->status_reason);
+	uar_jw_str_or_null(w, "native_status", t->native_status);
 	if (t->has_progress)
 		uar_jw_double(w, "progress", t->progress);
 	else
 		uar_jw_null(w, "progress");
-	put_text(w, "phase", t->phase);
-	put_text(w, "message", t->message);
-	put_text(w, "current_step", t->current_step);
-	put_text(w, "current_run_id", t->current_run_id);
+	uar_jw_str_or_null(w, "phase", t->phase);
+	uar_jw_str_or_null(w, "message", t->message);
+	uar_jw_str_or_null(w, "current_step", t->current_step);
+	uar_jw_str_or_null(w, "current_run_id", t->current_run_id);
 	uar_jw_int(w, "attempt_count", t->attempts);
 	uar_jw_bool(w, "cancel_requested", t->cancel_requested);
 	uar_jw_int(w, "blockers", t->blockers);
@@ -69,8 +53,8 @@ static void put_state(struct uar_jw *w, const struct uar_row_task *t)
 	uar_jw_int(w, "revision", t->revision);
 	uar_jw_time(w, "created_at", t->row.created_us);
 	uar_jw_time(w, "updated_at", t->row.updated_us);
-	put_time(w, "started_at", t->started_at);
-	put_time(w, "ended_at", t->ended_at);
+	uar_jw_time_or_null(w, "started_at", t->started_at);
+	uar_jw_time_or_null(w, "ended_at", t->ended_at);
 }
 
 /* The commands that would change the task as its row is now. What only the command itself can
@@ -106,11 +90,11 @@ static void put_can(struct uar_jw *w, const struct uar_row_task *t)
 void uar_task_write(struct uar_jw *w, const struct uar_row_task *t)
 {
 	uar_jw_str(w, "task_id", t->row.id);
-	put_text(w, "parent_task_id", t->row.parent);
+	uar_jw_str_or_null(w, "parent_task_id", t->row.parent);
 	uar_jw_str(w, "root_task_id", t->root_task_id);
 	uar_jw_str(w, "session_id", t->row.session_id);
-	put_text(w, "thread_id", t->thread_id);
-	put_text(w, "turn_id", t->turn_id);
+	uar_jw_str_or_null(w, "thread_id", t->thread_id);
+	uar_jw_str_or_null(w, "turn_id", t->turn_id);
 	put_purpose(w, t);
 	put_state(w, t);
 	put_can(w, t);

@@ -54,7 +54,7 @@ bool uar_turn_ref(uar_str ref, struct uar_turn_file *f)
 static uar_err add_file_part(const struct uar_json *part, size_t i, struct uar_buf *out,
 			     struct uar_error *error)
 {
-	uar_str ref = uar_json_str(uar_json_get(part, UAR_STR("ref")), UAR_STR(""));
+	uar_str ref = uar_json_text(part, "ref");
 	uar_str name = uar_json_str(uar_json_get(part, UAR_STR("name")), UAR_STR("file"));
 
 	if (!ref.n)
@@ -71,7 +71,7 @@ static uar_err add_file_part(const struct uar_json *part, size_t i, struct uar_b
 static uar_err add_part(const struct uar_json *part, size_t i, struct uar_buf *out,
 			struct uar_error *error)
 {
-	uar_str type = uar_json_str(uar_json_get(part, UAR_STR("type")), UAR_STR(""));
+	uar_str type = uar_json_text(part, "type");
 
 	if (i)
 		uar_buf_add_str(out, UAR_STR("\n\n"));
@@ -114,12 +114,10 @@ uar_err uar_turn_files(uar_str input, struct uar_arena *arena, const struct uar_
 
 	*out = NULL;
 	for (part = parts ? parts->first : NULL; part && !e; part = part->next, i++) {
-		uar_str ref = uar_json_str(uar_json_get(part, UAR_STR("ref")), UAR_STR(""));
+		uar_str ref = uar_json_text(part, "ref");
 		struct uar_turn_file found = { .part = i }, *f;
 
-		if (!uar_str_is(uar_json_str(uar_json_get(part, UAR_STR("type")), UAR_STR("")),
-				"file") ||
-		    !uar_turn_ref(ref, &found))
+		if (!uar_str_is(uar_json_text(part, "type"), "file") || !uar_turn_ref(ref, &found))
 			continue;
 		if (++count > UAR_LIMIT_TURN_FILES) {
 			uar_error_where(error, "/input/%zu", i);

@@ -673,7 +673,7 @@ UAR_MUST_CHECK uar_err uar_core_from_row(const struct uar_run_row *row, uint64_t
 
 /* 0..1, a run that reported any and completed has come to 1; < 0: not reported. */
 double uar_run_progress(const struct uar_run *r);
-/* The stage that the entry named, else the phase the engine knows. */
+/* The stage that the entry named; of an agent else the phase the engine knows. Empty: none. */
 uar_str uar_run_stage(const struct uar_run *r);
 /* What a question tells who shall answer it: members of an object that is open. */
 void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct uar_open_action *a);
@@ -687,9 +687,6 @@ void uar_action_take(struct uar_row_action *a, const struct uar_event *resolved)
 bool uar_run_may_leave(const struct uar_run *r);
 /* And no look at its task after a start. */
 bool uar_run_parks(const struct uar_run *r);
-/* The words of uar_run_row.listed.waits for such runs; others have a word of their own. */
-#define UAR_WAITS_PERMISSION "permission"
-#define UAR_WAITS_INPUT	     "input"
 
 /* The row that lists and records show of the run. Strings live in the arena or the run;
  * what `buf` held is gone. */

@@ -293,10 +293,7 @@ static void attempt_started(struct emit *e)
 	uar_jw_cstr(w, "status", "running");
 	uar_emit_worker(w, e->r);
 	uar_jw_str(w, "root_run_id", e->r->id.root_run_id);
-	if (e->r->id.parent_run_id.n)
-		uar_jw_str(w, "parent_run_id", e->r->id.parent_run_id);
-	else
-		uar_jw_null(w, "parent_run_id");
+	uar_jw_str_or_null(w, "parent_run_id", e->r->id.parent_run_id);
 	uar_jw_cstr(w, "cause",
 		    e->r->what.cause	       ? uar_cause_name(e->r->what.cause)
 		    : e->r->id.parent_run_id.n ? "retry"

@@ -16,11 +16,6 @@ static void remember(struct emit *e)
 	uar_emit(e, UAR_EV_THREAD_UPDATED, EMIT_RUN);
 }
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static void put_member(struct uar_jw *w, const struct uar_json *m)
 {
 	uar_jw_key(w, m->key);
@@ -48,19 +43,19 @@ static void put_metadata(const struct emit *e, struct uar_jw *w, const struct ua
 static void artifact(struct emit *e, const struct uar_json *a, uar_str call_id)
 {
 	struct uar_jw *w = uar_emit_begin(e);
-	uar_str sha256 = text_of(a, "sha256"), id = text_of(a, "artifact_id");
+	uar_str sha256 = uar_json_text(a, "sha256"), id = uar_json_text(a, "artifact_id");
 	int64_t version = uar_json_int(uar_json_get(a, UAR_STR("version")), 1);
 
 	uar_jw_cstr(w, "op", version > 1 ? "version_created" : "created");
-	uar_jw_str(w, "artifact_type", text_of(a, "type"));
-	uar_jw_str(w, "title", text_of(a, "title"));
+	uar_jw_str(w, "artifact_type", uar_json_text(a, "type"));
+	uar_jw_str(w, "title", uar_json_text(a, "title"));
 	uar_jw_int(w, "version", version);
 	uar_jw_cstr(w, "status", "ready");
-	uar_jw_str(w, "language", text_of(a, "language"));
-	uar_jw_str(w, "mime", text_of(a, "mime"));
+	uar_jw_str(w, "language", uar_json_text(a, "language"));
+	uar_jw_str(w, "mime", uar_json_text(a, "mime"));
 	uar_jw_int(w, "bytes", uar_json_int(uar_json_get(a, UAR_STR("bytes")), 0));
 	uar_jw_str(w, "sha256", sha256);
-	uar_jw_str(w, "preview", text_of(a, "preview"));
+	uar_jw_str(w, "preview", uar_json_text(a, "preview"));
 	if (uar_json_get(a, UAR_STR("interface")))
 		uar_jw_tree(w, "interface", uar_json_get(a, UAR_STR("interface")));
 	uar_jw_int(w, "issue_count", 0);

@@ -106,7 +106,7 @@ static uar_err fold_turn_submitted(struct fold *f)
 		uar_json_int(uar_json_get(uar_json_at(parts, 0), UAR_STR("bytes")), 0);
 	what->timeout_us = uar_json_int(uar_json_get(o, UAR_STR("timeout_ms")), 0) * 1000;
 	what->attempt = uar_json_int(uar_json_get(o, UAR_STR("attempt")), 1);
-	if (uar_str_is(uar_json_str(uar_json_get(o, UAR_STR("restart")), UAR_STR("")), "fail"))
+	if (uar_str_is(uar_json_text(o, "restart"), "fail"))
 		what->restart = UAR_RESTART_FAIL;
 	what->model_chosen = uar_json_bool(uar_json_get(o, UAR_STR("model_chosen")), false);
 	what->task_made = uar_json_bool(uar_json_get(o, UAR_STR("task_made")), false);
@@ -218,7 +218,7 @@ static bool is_cut_off(const struct fold *f)
 {
 	const struct uar_json *error = uar_json_get(f->p, UAR_STR("error"));
 
-	return uar_str_is(uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("")), "LOST");
+	return uar_str_is(uar_json_text(error, "code"), "LOST");
 }
 
 const char *uar_run_finish_reason(const struct uar_run *r)
@@ -390,16 +390,13 @@ static void keep_action(struct fold *f, struct uar_open_action *open)
 	if (open->type == UAR_ACTION_TYPE_COUNT)
 		open->type = UAR_ACTION_PERMISSION;
 	open->offered = offered_by(uar_json_get(f->p, UAR_STR("decisions")));
-	uar_core_keep(open->kind, sizeof open->kind,
-		      uar_json_str(uar_json_get(scope, UAR_STR("kind")), UAR_STR("")));
-	uar_core_keep(open->call_id, sizeof open->call_id,
-		      uar_json_str(uar_json_get(scope, UAR_STR("tool_call_id")), UAR_STR("")));
-	uar_core_keep(open->tool_id, sizeof open->tool_id,
-		      uar_json_str(uar_json_get(scope, UAR_STR("tool_id")), UAR_STR("")));
+	uar_core_keep(open->kind, sizeof open->kind, uar_json_text(scope, "kind"));
+	uar_core_keep(open->call_id, sizeof open->call_id, uar_json_text(scope, "tool_call_id"));
+	uar_core_keep(open->tool_id, sizeof open->tool_id, uar_json_text(scope, "tool_id"));
 	uar_core_keep(open->tool_version, sizeof open->tool_version,
-		      uar_json_str(uar_json_get(scope, UAR_STR("tool_version")), UAR_STR("")));
+		      uar_json_text(scope, "tool_version"));
 	uar_core_keep(open->args_digest, sizeof open->args_digest,
-		      uar_json_str(uar_json_get(scope, UAR_STR("args_digest")), UAR_STR("")));
+		      uar_json_text(scope, "args_digest"));
 	uar_core_keep(open->tool_name, sizeof open->tool_name, member(f, "tool_name"));
 	uar_core_keep(open->prompt, sizeof open->prompt, member(f, "prompt"));
 }

@@ -29,8 +29,7 @@ static bool for_same(struct emit *e, const struct uar_answer *a)
 
 	if (!a->values.n || uar_json_parse(a->values, NULL, e->env->arena, &values, NULL))
 		return false;
-	return uar_str_is(uar_json_str(uar_json_get(values, UAR_STR("arguments")), UAR_STR("")),
-			  "same");
+	return uar_str_is(uar_json_text(values, "arguments"), "same");
 }
 
 bool uar_core_grants(const struct uar_open_action *open, const struct uar_answer *a)

@@ -30,7 +30,7 @@ static void refer_skills(struct emit *e, const struct uar_json *skills)
 	uar_jw_obj(&w, NULL);
 	uar_jw_arr(&w, "skill_refs");
 	for (const struct uar_json *s = uar_json_at(skills, 0); s; s = s->next) {
-		uar_str sha256 = uar_json_str(uar_json_get(s, UAR_STR("revision")), UAR_STR(""));
+		uar_str sha256 = uar_json_text(s, "revision");
 
 		snprintf(ref, sizeof ref, "blob://%.*s", UAR_FMT(sha256));
 		uar_jw_cstr(&w, NULL, ref);

@@ -238,6 +238,7 @@ TEST(progress_shows_in_the_record, "RUN-27 RUN-44 RUN-47")
 	begin(&b, UAR_RESTART_RETRY);
 	j = record(&b, &row);
 	CHECK(uar_json_get(j, UAR_STR("progress"))->kind == UAR_JSON_NULL);
+	CHECK(uar_json_get(j, UAR_STR("stage"))->kind == UAR_JSON_NULL);
 	CHECK(tell(&b, &c) == UAR_OK);
 	CHECK(tell(&b, &later) == UAR_OK);
 	CHECK_INT(b.r.status, UAR_STATUS_RUNNING);

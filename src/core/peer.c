@@ -186,11 +186,6 @@ void uar_core_peer(struct emit *e, const struct uar_peer_news *n)
 
 /* --- the fold ------------------------------------------------------------------------------ */
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static void arrived(struct uar_run_peer *p)
 {
 	if (p->sending - 1 > p->told)
@@ -201,9 +196,9 @@ static void arrived(struct uar_run_peer *p)
 
 static void fold_linked(struct uar_run_peer *p, const struct uar_json *j)
 {
-	uar_core_keep(p->task_id, sizeof p->task_id, text_of(j, "remote_task_id"));
-	uar_core_keep(p->context_id, sizeof p->context_id, text_of(j, "remote_context_id"));
-	uar_core_keep(p->card_ref, sizeof p->card_ref, text_of(j, "agent_card_ref"));
+	uar_core_keep(p->task_id, sizeof p->task_id, uar_json_text(j, "remote_task_id"));
+	uar_core_keep(p->context_id, sizeof p->context_id, uar_json_text(j, "remote_context_id"));
+	uar_core_keep(p->card_ref, sizeof p->card_ref, uar_json_text(j, "agent_card_ref"));
 }
 
 /* The text so far no longer counts. */
@@ -236,7 +231,7 @@ static void fold_step(struct uar_run *r, enum uar_peer_step step, const struct u
 	}
 	arrived(p);
 	p->delivery = (enum uar_peer_delivery)place_of(deliveries, ARRAY_LEN(deliveries),
-						       text_of(j, "delivery_mechanism"));
+						       uar_json_text(j, "delivery_mechanism"));
 }
 
 uar_err uar_core_fold_peer(struct uar_run *r, const struct uar_event *ev, const struct uar_json *p)
@@ -244,7 +239,7 @@ uar_err uar_core_fold_peer(struct uar_run *r, const struct uar_event *ev, const 
 	const struct uar_json *j =
 		uar_json_get(uar_json_get(p, UAR_STR("metadata")), UAR_STR(UAR_PEER_METADATA));
 	struct uar_run_rare *rare = j ? uar_core_change_rare(r) : NULL;
-	uar_str name = text_of(j, "step");
+	uar_str name = uar_json_text(j, "step");
 	size_t found, step = 0;
 
 	if (!rare)
@@ -256,12 +251,12 @@ uar_err uar_core_fold_peer(struct uar_run *r, const struct uar_event *ev, const 
 	fold_step(r, (enum uar_peer_step)step, j);
 	if (step == UAR_PEER_SENDING)
 		rare->peer.sent_us = ev->time_us;
-	found = place_of(found_names, UAR_PEER_FOUND_COUNT, text_of(j, "found"));
+	found = place_of(found_names, UAR_PEER_FOUND_COUNT, uar_json_text(j, "found"));
 	if (found)
 		rare->peer.found = (enum uar_peer_found)found;
-	if (text_of(j, "native_status").n)
+	if (uar_json_text(j, "native_status").n)
 		uar_core_keep(rare->peer.status, sizeof rare->peer.status,
-			      text_of(j, "native_status"));
+			      uar_json_text(j, "native_status"));
 	rare->peer.over =
 		rare->peer.found == UAR_PEER_UNDELIVERED || rare->peer.found == UAR_PEER_MISSING;
 	r->row_changed = true;

@@ -96,8 +96,7 @@ uar_err uar_run_permit_read(uar_str mode, bool interactive, struct uar_run_permi
 struct uar_run_permit uar_run_permit_of(const struct uar_json *o)
 {
 	return (struct uar_run_permit){
-		uar_permission_mode_parse(
-			uar_json_str(uar_json_get(o, UAR_STR("permission_mode")), UAR_STR(""))),
+		uar_permission_mode_parse(uar_json_text(o, "permission_mode")),
 		!uar_json_bool(uar_json_get(o, UAR_STR("interactive")), true),
 	};
 }

@@ -7,11 +7,6 @@
 
 static const char *const phase = "workflow";
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static void begin_status(struct emit *e, struct uar_jw *w, uar_str title)
 {
 	uar_jw_cstr(w, "phase", phase);
@@ -22,10 +17,10 @@ static void begin_status(struct emit *e, struct uar_jw *w, uar_str title)
 
 static void node_changed(struct emit *e, const struct uar_json *node)
 {
-	uar_str name = text_of(node, "title");
+	uar_str name = uar_json_text(node, "title");
 	uar_str title = uar_arena_printf(e->env->arena, "%.*s: %.*s",
-					 UAR_FMT(name.n ? name : text_of(node, "id")),
-					 UAR_FMT(text_of(node, "status")));
+					 UAR_FMT(name.n ? name : uar_json_text(node, "id")),
+					 UAR_FMT(uar_json_text(node, "status")));
 	struct uar_jw *w = uar_emit_begin(e);
 
 	begin_status(e, w, title.p ? title : UAR_STR("Node"));

@@ -80,10 +80,8 @@ void uar_core_sandbox_applied(struct emit *e, const struct uar_tool_begin *t)
 	uar_jw_obj(w, "scope");
 	uar_jw_str(w, "tool_call_id", t->call_id);
 	uar_jw_close(w);
-	uar_emit_refs(e,
-		      uar_arena_printf(e->env->arena, "{\"environment_ref\":\"env://%.*s\"}",
-				       UAR_FMT(uar_json_str(uar_json_get(j, UAR_STR("profile_id")),
-							    UAR_STR("")))));
+	uar_emit_refs(e, uar_arena_printf(e->env->arena, "{\"environment_ref\":\"env://%.*s\"}",
+					  UAR_FMT(uar_json_text(j, "profile_id"))));
 	uar_emit(e, UAR_EV_SANDBOX_APPLIED, EMIT_RUN);
 }
 
@@ -110,7 +108,7 @@ void uar_core_process_started(struct emit *e, const struct uar_tool_begin *t, ua
 	j = put_members(e, w, t->process);
 	uar_jw_str(w, "decision_id", decision_id);
 	uar_jw_time(w, "started_at", e->env->now_us);
-	profile = uar_json_str(uar_json_get(j, UAR_STR("profile_id")), UAR_STR(""));
+	profile = uar_json_text(j, "profile_id");
 	uar_emit_refs(e, t->args_blob.n ? uar_arena_printf(e->env->arena,
 							   "{\"environment_ref\":\"env://%.*s\","
 							   "\"argv_ref\":\"blob://%.*s\"}",
@@ -178,8 +176,7 @@ static void violation(struct emit *e, const struct uar_open_process *p,
 	uar_emit(e, UAR_EV_SANDBOX_VIOLATION, EMIT_RUN);
 }
 
-/* --- it ends -----------------------------------------------------------------------------------
- */
+/* --- it ends -------------------------------------------------------------------------------- */
 
 static int64_t took_ms(const struct emit *e, const struct uar_open_process *p)
 {
@@ -320,8 +317,7 @@ void uar_core_lose_processes(struct emit *e)
 	}
 }
 
-/* --- fold --------------------------------------------------------------------------------------
- */
+/* --- fold ----------------------------------------------------------------------------------- */
 
 static uar_str member(const struct uar_json *p, const char *key)
 {

@@ -54,8 +54,7 @@ uar_str uar_run_model(const struct uar_run *r)
 	return m ? uar_str_c(m->model) : r->what.model;
 }
 
-/* --- routing -----------------------------------------------------------------------------------
- */
+/* --- routing -------------------------------------------------------------------------------- */
 
 static void put_model(struct uar_jw *w, const char *key, uar_str provider, uar_str model)
 {
@@ -343,13 +342,13 @@ static uar_err fold_profile(struct uar_run *r, const struct uar_json *p)
 
 static void keep_member(char *out, size_t size, const struct uar_json *j, const char *key)
 {
-	uar_core_keep(out, size, uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR("")));
+	uar_core_keep(out, size, uar_json_text(j, key));
 }
 
 /* Where a candidate belongs by its role; NULL: the chain is full. */
 static struct uar_route_model *place_of(struct uar_run_route *route, const struct uar_json *j)
 {
-	uar_str role = uar_json_str(uar_json_get(j, UAR_STR("role")), UAR_STR(""));
+	uar_str role = uar_json_text(j, "role");
 
 	if (uar_str_is(role, "plan"))
 		return &route->planner;
@@ -385,7 +384,7 @@ static uar_err fold_decided(struct uar_run *r, const struct uar_json *p)
 	struct uar_run_rare *rare = uar_core_change_rare(r);
 	const struct uar_json *chain = uar_json_get(p, UAR_STR("fallback_chain"));
 	size_t used = 1 + (chain ? chain->count : 0);
-	uar_str role = uar_json_str(uar_json_get(p, UAR_STR("role")), UAR_STR(""));
+	uar_str role = uar_json_text(p, "role");
 	int64_t chosen = uar_json_int(uar_json_get(p, UAR_STR("chosen_index")), -1);
 
 	if (!rare)
@@ -418,8 +417,7 @@ static uar_err fold_fallback(struct uar_run *r, const struct uar_json *p)
 	return UAR_OK;
 }
 
-/* --- costs
- * ----------------------------------------------------------------------------------------- */
+/* --- costs ---------------------------------------------------------------------------------- */
 
 static void name_request(struct emit *e)
 {

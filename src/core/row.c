@@ -21,18 +21,10 @@ static void put_error(struct uar_jw *w, const struct uar_run_end *end)
 	uar_jw_close(w);
 }
 
-static void put_text(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
-}
-
 static void put_cancel(struct uar_jw *w, const struct uar_run_cancel *c)
 {
 	uar_jw_bool(w, "cancel_requested", c->requested);
-	put_text(w, "cancel_reason", uar_str_c(c->reason));
+	uar_jw_str_or_null(w, "cancel_reason", uar_str_c(c->reason));
 	if (c->requested)
 		uar_jw_seconds(w, "cancel_requested_at", c->at_us);
 	else
@@ -66,7 +58,7 @@ uar_str uar_run_stage(const struct uar_run *r)
 {
 	const char *named = uar_run_rare(r)->progress.stage;
 
-	return uar_str_c(named[0] ? named : r->phase);
+	return uar_str_c(named[0] || r->what.entry == UAR_ENTRY_PLUGIN ? named : r->phase);
 }
 
 /* What was reported last, also of a run that is over. */
@@ -75,8 +67,8 @@ static void put_progress(struct uar_jw *w, const struct uar_run *r)
 	const struct uar_run_progress *p = &uar_run_rare(r)->progress;
 
 	put_number(w, "progress", uar_run_progress(r));
-	put_text(w, "stage", uar_run_stage(r));
-	put_text(w, "message", uar_str_c(p->message));
+	uar_jw_str_or_null(w, "stage", uar_run_stage(r));
+	uar_jw_str_or_null(w, "message", uar_str_c(p->message));
 	put_count(w, "step", p->step);
 	put_count(w, "step_total", p->step_total);
 	put_number(w, "eta_seconds", p->eta_seconds);
@@ -94,7 +86,7 @@ void uar_action_write(struct uar_jw *w, const struct uar_run *r, const struct ua
 	uar_jw_cstr(w, "action_id", id);
 	uar_jw_cstr(w, "action_type", uar_action_info[a->type].text);
 	uar_jw_cstr(w, "kind", a->kind);
-	put_text(w, "tool_name", uar_str_c(a->tool_name));
+	uar_jw_str_or_null(w, "tool_name", uar_str_c(a->tool_name));
 	uar_jw_cstr(w, "prompt", a->prompt);
 	uar_jw_seconds(w, "requested_at", a->asked_us);
 	if (a->until_us)
@@ -142,9 +134,9 @@ static void put_detail(struct uar_jw *w, const struct uar_run *r)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_cstr(w, "entry", uar_entry_name(r->what.entry));
-	put_text(w, "task_id", r->id.task_given ? r->id.task_id : UAR_STR_NONE);
-	put_text(w, "trace_id", r->id.trace_id);
-	put_text(w, "idempotency_key", r->what.idempotency_key);
+	uar_jw_str_or_null(w, "task_id", r->id.task_given ? r->id.task_id : UAR_STR_NONE);
+	uar_jw_str_or_null(w, "trace_id", r->id.trace_id);
+	uar_jw_str_or_null(w, "idempotency_key", r->what.idempotency_key);
 	put_progress(w, r);
 	uar_jw_cstr(w, "engine_status", uar_status_text(r->status));
 	put_cancel(w, &uar_run_rare(r)->cancel);
@@ -208,12 +200,16 @@ bool uar_run_parks(const struct uar_run *r)
 
 static const char *waits_for(const struct uar_run *r)
 {
-	bool input = r->status == UAR_STATUS_WAITING_INPUT;
+	const struct uar_run_actions *a;
+	bool input;
 
 	if (!uar_status_waits(r->status))
 		return "";
+	a = &uar_run_rare(r)->actions;
+	input = r->status == UAR_STATUS_WAITING_INPUT &&
+		!(a->open_count && uar_action_needs_right(a->open[0].type));
 	if (!uar_run_parks(r))
-		return input ? "held_input" : "held_permission";
+		return input ? UAR_WAITS_HELD_INPUT : UAR_WAITS_HELD_PERMISSION;
 	return input ? UAR_WAITS_INPUT : UAR_WAITS_PERMISSION;
 }
 

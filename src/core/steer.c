@@ -64,13 +64,13 @@ uar_err uar_core_fold_turn_input(struct uar_run *r, const struct uar_event *ev,
 
 	if (e)
 		return e;
-	if (uar_str_is(uar_json_str(uar_json_get(p, UAR_STR("op")), UAR_STR("")), "added")) {
+	if (uar_str_is(uar_json_text(p, "op"), "added")) {
 		rare->later.given++;
 		return UAR_OK;
 	}
 	uar_core_keep(rare->later.blob, sizeof rare->later.blob, blob);
 	uar_core_keep(rare->later.preview, sizeof rare->later.preview,
-		      uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR("")));
+		      uar_json_text(part, "preview"));
 	rare->later.bytes = uar_json_int(uar_json_get(part, UAR_STR("bytes")), 0);
 	r->row_changed = true;
 	return UAR_OK;

@@ -88,23 +88,23 @@ static void write_channel(struct uar_jw *w, const struct uar_sview_channel *c)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "channel_id", c->item.key);
-	view_put_text(w, "status", c->status);
-	view_put_text(w, "transport", c->transport);
-	view_put_text(w, "peer_role", c->peer_role);
-	view_put_text(w, "peer_id", c->peer_id);
-	view_put_text(w, "native_protocol", c->native_protocol);
-	view_put_text(w, "account_ref", c->account_ref);
+	uar_jw_str_or_null(w, "status", c->status);
+	uar_jw_str_or_null(w, "transport", c->transport);
+	uar_jw_str_or_null(w, "peer_role", c->peer_role);
+	uar_jw_str_or_null(w, "peer_id", c->peer_id);
+	uar_jw_str_or_null(w, "native_protocol", c->native_protocol);
+	uar_jw_str_or_null(w, "account_ref", c->account_ref);
 	view_put_json(w, "capabilities", c->capabilities, "[]");
 	view_put_json(w, "refs", c->refs, "{}");
 	uar_jw_int(w, "resume_cursor", c->last_ack);
 	uar_jw_int(w, "last_ack_sequence", c->last_ack);
 	uar_jw_int(w, "last_sent_sequence", c->last_sent);
-	view_put_text(w, "disconnect_reason", c->reason);
-	view_put_text(w, "resumed_by", c->resumed);
+	uar_jw_str_or_null(w, "disconnect_reason", c->reason);
+	uar_jw_str_or_null(w, "resumed_by", c->resumed);
 	uar_jw_bool(w, "gap", c->gap);
 	uar_jw_int(w, "messages", c->messages);
 	write_bridge(w, c);
-	view_put_time(w, "last_seen_at", c->last_seen_at);
+	uar_jw_time_or_null(w, "last_seen_at", c->last_seen_at);
 	uar_jw_close(w);
 }
 

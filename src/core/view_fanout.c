@@ -133,24 +133,24 @@ static void put_subagent(struct uar_jw *w, const struct uar_sview_subagent *a)
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "subagent_id", a->item.key);
 	uar_jw_obj(w, "parent");
-	view_put_text(w, "thread_id", a->thread_id);
-	view_put_text(w, "turn_id", a->turn_id);
-	view_put_text(w, "run_id", a->run_id);
+	uar_jw_str_or_null(w, "thread_id", a->thread_id);
+	uar_jw_str_or_null(w, "turn_id", a->turn_id);
+	uar_jw_str_or_null(w, "run_id", a->run_id);
 	uar_jw_close(w);
-	view_put_text(w, "child_session_id", a->child_session_id);
-	view_put_text(w, "child_thread_id", a->child_thread_id);
-	view_put_text(w, "agent_id", a->agent_id);
-	view_put_text(w, "role", a->role);
-	view_put_text(w, "nickname", a->nickname);
-	view_put_text(w, "status", a->status);
-	view_put_text(w, "reason", a->reason);
-	view_put_text(w, "summary", a->summary);
-	view_put_text(w, "last_message_ref", a->last_message_ref);
-	view_put_text(w, "failure_category", a->failure_category);
+	uar_jw_str_or_null(w, "child_session_id", a->child_session_id);
+	uar_jw_str_or_null(w, "child_thread_id", a->child_thread_id);
+	uar_jw_str_or_null(w, "agent_id", a->agent_id);
+	uar_jw_str_or_null(w, "role", a->role);
+	uar_jw_str_or_null(w, "nickname", a->nickname);
+	uar_jw_str_or_null(w, "status", a->status);
+	uar_jw_str_or_null(w, "reason", a->reason);
+	uar_jw_str_or_null(w, "summary", a->summary);
+	uar_jw_str_or_null(w, "last_message_ref", a->last_message_ref);
+	uar_jw_str_or_null(w, "failure_category", a->failure_category);
 	uar_jw_int(w, "inputs", a->inputs);
 	uar_jw_cstr(w, "recoverability", recoverability(a));
-	view_put_time(w, "spawned_at", a->spawned_at);
-	view_put_time(w, "ended_at", a->ended_at);
+	uar_jw_time_or_null(w, "spawned_at", a->spawned_at);
+	uar_jw_time_or_null(w, "ended_at", a->ended_at);
 	uar_jw_close(w);
 }
 
@@ -167,9 +167,9 @@ static void put_items(struct uar_jw *w, const struct uar_sview *v, uar_str job_i
 		uar_jw_str(w, "job_item_id", i->item.key);
 		uar_jw_int(w, "index", i->index);
 		uar_jw_int(w, "attempt", i->attempt);
-		view_put_text(w, "status", i->status);
-		view_put_text(w, "assigned_thread_id", i->assigned_thread_id);
-		view_put_text(w, "failure_category", i->failure_category);
+		uar_jw_str_or_null(w, "status", i->status);
+		uar_jw_str_or_null(w, "assigned_thread_id", i->assigned_thread_id);
+		uar_jw_str_or_null(w, "failure_category", i->failure_category);
 		uar_jw_bool(w, "retryable", i->retryable);
 		uar_jw_close(w);
 	}
@@ -180,20 +180,20 @@ static void put_job(struct uar_jw *w, const struct uar_sview *v, const struct ua
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "job_id", j->item.key);
-	view_put_text(w, "thread_id", j->thread_id);
-	view_put_text(w, "task_id", j->task_id);
-	view_put_text(w, "agent_id", j->agent_id);
-	view_put_text(w, "job_kind", j->job_kind);
-	view_put_text(w, "status", j->status);
-	view_put_text(w, "reason", j->reason);
+	uar_jw_str_or_null(w, "thread_id", j->thread_id);
+	uar_jw_str_or_null(w, "task_id", j->task_id);
+	uar_jw_str_or_null(w, "agent_id", j->agent_id);
+	uar_jw_str_or_null(w, "job_kind", j->job_kind);
+	uar_jw_str_or_null(w, "status", j->status);
+	uar_jw_str_or_null(w, "reason", j->reason);
 	uar_jw_int(w, "item_count", j->item_count);
-	view_put_text(w, "cursor", j->cursor);
+	uar_jw_str_or_null(w, "cursor", j->cursor);
 	view_put_json(w, "counts", j->counts, "{}");
 	uar_jw_double(w, "progress", j->progress);
 	uar_jw_cstr(w, "recoverability", j->item.open ? "goes_on" : "retry_job_item");
 	put_items(w, v, j->item.key);
-	view_put_time(w, "created_at", j->created_at);
-	view_put_time(w, "ended_at", j->ended_at);
+	uar_jw_time_or_null(w, "created_at", j->created_at);
+	uar_jw_time_or_null(w, "ended_at", j->ended_at);
 	uar_jw_close(w);
 }
 

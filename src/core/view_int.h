@@ -75,8 +75,6 @@ void view_fold_material(struct fold_step *s); /* artifacts, context, tools, evid
 /* view_state.c */
 const char *view_thread_status(const struct uar_sview_show *s, const struct uar_sview_thread *t);
 size_t view_count_open(const struct uar_sview *v, enum uar_sview_kind kind);
-void view_put_text(struct uar_jw *w, const char *key, uar_str text); /* null when empty */
-void view_put_time(struct uar_jw *w, const char *key, int64_t at);
 void view_put_json(struct uar_jw *w, const char *key, uar_str json, const char *otherwise);
 
 #endif

@@ -44,17 +44,17 @@ static void write_task(struct uar_jw *w, const struct uar_sview_task *t)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "task_id", t->item.key);
-	view_put_text(w, "parent_task_id", t->parent_task_id);
-	view_put_text(w, "root_task_id", t->root_task_id);
-	view_put_text(w, "thread_id", t->thread_id);
-	view_put_text(w, "title", t->title);
-	view_put_text(w, "objective", t->objective);
+	uar_jw_str_or_null(w, "parent_task_id", t->parent_task_id);
+	uar_jw_str_or_null(w, "root_task_id", t->root_task_id);
+	uar_jw_str_or_null(w, "thread_id", t->thread_id);
+	uar_jw_str_or_null(w, "title", t->title);
+	uar_jw_str_or_null(w, "objective", t->objective);
 	uar_jw_str(w, "status", t->status.n ? t->status : UAR_STR("unknown"));
-	view_put_text(w, "native_status", t->native_status);
+	uar_jw_str_or_null(w, "native_status", t->native_status);
 	if (t->remote.n)
 		uar_jw_raw(w, "remote", t->remote);
 	uar_jw_bool(w, "implicit", t->implicit);
-	view_put_text(w, "visibility", t->visibility);
+	uar_jw_str_or_null(w, "visibility", t->visibility);
 	write_attempt(w, t);
 	uar_jw_str(w, "delivery_state",
 		   t->delivery_state.n ? t->delivery_state : UAR_STR("pending"));
@@ -63,12 +63,12 @@ static void write_task(struct uar_jw *w, const struct uar_sview_task *t)
 		uar_jw_double(w, "progress", t->progress);
 	else
 		uar_jw_null(w, "progress");
-	view_put_text(w, "phase", t->phase);
+	uar_jw_str_or_null(w, "phase", t->phase);
 	view_put_json(w, "waiting_on", t->waiting_on, "null");
 	view_put_json(w, "blockers", t->blockers, "[]");
 	view_put_json(w, "last_error", t->error, "null");
-	view_put_time(w, "created_at", t->created_at);
-	view_put_time(w, "ended_at", t->ended_at);
+	uar_jw_time_or_null(w, "created_at", t->created_at);
+	uar_jw_time_or_null(w, "ended_at", t->ended_at);
 	uar_jw_close(w);
 }
 
@@ -83,7 +83,7 @@ static void write_graph(struct uar_jw *w, const struct uar_sview *v)
 		uar_jw_str(w, "source_id", e->source_id);
 		uar_jw_str(w, "target_id", e->target_id);
 		uar_jw_str(w, "status", e->status);
-		view_put_text(w, "reason", e->reason);
+		uar_jw_str_or_null(w, "reason", e->reason);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -132,13 +132,13 @@ static void write_versions(struct uar_jw *w, const struct uar_sview *v, uar_str 
 			continue;
 		uar_jw_obj(w, NULL);
 		uar_jw_int(w, "version", a->version);
-		view_put_text(w, "status", a->status);
+		uar_jw_str_or_null(w, "status", a->status);
 		uar_jw_int(w, "bytes", a->bytes);
-		view_put_text(w, "sha256", a->sha256);
-		view_put_text(w, "read_ref", a->read_ref);
-		view_put_text(w, "diff_ref", a->diff_ref);
+		uar_jw_str_or_null(w, "sha256", a->sha256);
+		uar_jw_str_or_null(w, "read_ref", a->read_ref);
+		uar_jw_str_or_null(w, "diff_ref", a->diff_ref);
 		uar_jw_int(w, "issue_count", a->issue_count);
-		view_put_time(w, "at", a->at);
+		uar_jw_time_or_null(w, "at", a->at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -149,15 +149,15 @@ static void write_artifact(struct uar_jw *w, const struct uar_sview *v,
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "artifact_id", a->artifact_id);
-	view_put_text(w, "artifact_type", a->artifact_type);
-	view_put_text(w, "title", a->title);
-	view_put_text(w, "mime", a->mime);
-	view_put_text(w, "status", a->status);
+	uar_jw_str_or_null(w, "artifact_type", a->artifact_type);
+	uar_jw_str_or_null(w, "title", a->title);
+	uar_jw_str_or_null(w, "mime", a->mime);
+	uar_jw_str_or_null(w, "status", a->status);
 	uar_jw_int(w, "version", a->version);
 	uar_jw_str(w, "preview", a->preview);
 	uar_jw_int(w, "issue_count", a->issue_count);
-	view_put_text(w, "thread_id", a->thread_id);
-	view_put_text(w, "run_id", a->run_id);
+	uar_jw_str_or_null(w, "thread_id", a->thread_id);
+	uar_jw_str_or_null(w, "run_id", a->run_id);
 	write_versions(w, v, a->artifact_id);
 	uar_jw_close(w);
 }
@@ -203,7 +203,7 @@ void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar
 		uar_jw_close(w);
 		return;
 	}
-	view_put_text(w, "turn_id", c->turn_id);
+	uar_jw_str_or_null(w, "turn_id", c->turn_id);
 	write_counted(w, "selected", c->items, c->item_count);
 	write_counted(w, "citations", c->citations, c->citation_count);
 	write_counted(w, "recalled", c->recalled, c->recalled_count);
@@ -213,8 +213,8 @@ void uar_sview_write_context(struct uar_jw *w, const char *key, const struct uar
 	view_put_json(w, "refs", c->refs, "{}");
 	uar_jw_obj(w, "compaction");
 	uar_jw_str(w, "state", c->compaction.n ? c->compaction : UAR_STR("not_applicable"));
-	view_put_text(w, "summary", c->summary);
-	view_put_text(w, "summary_ref", c->summary_ref);
+	uar_jw_str_or_null(w, "summary", c->summary);
+	uar_jw_str_or_null(w, "summary_ref", c->summary_ref);
 	uar_jw_close(w);
 	uar_jw_arr(w, "warnings");
 	if (c->warning.n)
@@ -236,10 +236,10 @@ void uar_sview_write_inventory(struct uar_jw *w, const char *key, const struct u
 		uar_jw_close(w);
 		return;
 	}
-	view_put_text(w, "inventory_id", i->inventory_id);
-	view_put_text(w, "turn_id", i->turn_id);
-	view_put_text(w, "caller", i->caller);
-	view_put_text(w, "mode", i->mode);
+	uar_jw_str_or_null(w, "inventory_id", i->inventory_id);
+	uar_jw_str_or_null(w, "turn_id", i->turn_id);
+	uar_jw_str_or_null(w, "caller", i->caller);
+	uar_jw_str_or_null(w, "mode", i->mode);
 	write_counted(w, "tools", i->tools, i->count);
 	view_put_json(w, "excluded", i->excluded, "[]");
 	view_put_json(w, "narrowed_by", i->narrowed_by, "[]");

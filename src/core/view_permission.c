@@ -11,8 +11,7 @@ static void evaluated(struct fold_step *s)
 	if (!d)
 		return;
 	view_place(s, &d->thread_id, &d->turn_id, &d->run_id);
-	VIEW_KEEP(s, decision, d, name,
-		  uar_json_str(uar_json_get(action, UAR_STR("name")), UAR_STR("")));
+	VIEW_KEEP(s, decision, d, name, uar_json_text(action, "name"));
 	VIEW_TAKE(s, decision, d, resource);
 	VIEW_KEEP(s, decision, d, status, view_str(s, "decision"));
 	VIEW_TAKE(s, decision, d, decision);
@@ -68,18 +67,18 @@ static void write_decision(struct uar_jw *w, const struct uar_sview_decision *d)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "decision_id", d->item.key);
-	view_put_text(w, "thread_id", d->thread_id);
-	view_put_text(w, "run_id", d->run_id);
-	view_put_text(w, "name", d->name);
-	view_put_text(w, "resource", d->resource);
-	view_put_text(w, "status", d->status);
-	view_put_text(w, "decision", d->decision);
-	view_put_text(w, "decision_source", d->decision_source);
-	view_put_text(w, "decision_reason", d->decision_reason);
-	view_put_text(w, "mode", d->mode);
+	uar_jw_str_or_null(w, "thread_id", d->thread_id);
+	uar_jw_str_or_null(w, "run_id", d->run_id);
+	uar_jw_str_or_null(w, "name", d->name);
+	uar_jw_str_or_null(w, "resource", d->resource);
+	uar_jw_str_or_null(w, "status", d->status);
+	uar_jw_str_or_null(w, "decision", d->decision);
+	uar_jw_str_or_null(w, "decision_source", d->decision_source);
+	uar_jw_str_or_null(w, "decision_reason", d->decision_reason);
+	uar_jw_str_or_null(w, "mode", d->mode);
 	view_put_json(w, "rule_refs", d->rule_refs, "[]");
 	uar_jw_bool(w, "destructive", d->destructive);
-	view_put_time(w, "at", d->at);
+	uar_jw_time_or_null(w, "at", d->at);
 	uar_jw_close(w);
 }
 
@@ -87,13 +86,13 @@ static void write_policy(struct uar_jw *w, const struct uar_sview_policy *p)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "policy_id", p->item.key);
-	view_put_text(w, "scope", p->scope);
-	view_put_text(w, "thread_id", p->thread_id);
-	view_put_text(w, "version", p->version);
-	view_put_text(w, "mode", p->mode);
+	uar_jw_str_or_null(w, "scope", p->scope);
+	uar_jw_str_or_null(w, "thread_id", p->thread_id);
+	uar_jw_str_or_null(w, "version", p->version);
+	uar_jw_str_or_null(w, "mode", p->mode);
 	view_put_json(w, "changed", p->changed, "[]");
-	view_put_text(w, "policy_ref", p->policy_ref);
-	view_put_time(w, "at", p->at);
+	uar_jw_str_or_null(w, "policy_ref", p->policy_ref);
+	uar_jw_time_or_null(w, "at", p->at);
 	uar_jw_close(w);
 }
 
@@ -109,12 +108,12 @@ static void write_pending(struct uar_jw *w, const struct uar_sview *v)
 			continue;
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "action_id", a->item.key);
-		view_put_text(w, "thread_id", a->thread_id);
-		view_put_text(w, "run_id", a->run_id);
-		view_put_text(w, "tool_name", a->tool_name);
-		view_put_text(w, "prompt", a->prompt);
-		view_put_time(w, "asked_at", a->asked_at);
-		view_put_text(w, "timeout_at", a->timeout_at);
+		uar_jw_str_or_null(w, "thread_id", a->thread_id);
+		uar_jw_str_or_null(w, "run_id", a->run_id);
+		uar_jw_str_or_null(w, "tool_name", a->tool_name);
+		uar_jw_str_or_null(w, "prompt", a->prompt);
+		uar_jw_time_or_null(w, "asked_at", a->asked_at);
+		uar_jw_str_or_null(w, "timeout_at", a->timeout_at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);

@@ -114,8 +114,7 @@ void view_fold_routing(struct fold_step *s)
 		fold_fact(s, r);
 }
 
-/* --- shown -------------------------------------------------------------------------------------
- */
+/* --- shown ---------------------------------------------------------------------------------- */
 
 static void write_limits(struct uar_jw *w, const struct uar_sview_routing *r)
 {
@@ -124,8 +123,8 @@ static void write_limits(struct uar_jw *w, const struct uar_sview_routing *r)
 		    r->cumulative.n   ? "recorded"
 		    : r->cost_class.n ? "estimated"
 				      : "unknown");
-	view_put_text(w, "currency", r->currency);
-	view_put_text(w, "estimated_cost_class", r->cost_class);
+	uar_jw_str_or_null(w, "currency", r->currency);
+	uar_jw_str_or_null(w, "estimated_cost_class", r->cost_class);
 	view_put_json(w, "cumulative", r->cumulative, "null");
 	uar_jw_close(w);
 	uar_jw_obj(w, "quota");
@@ -150,15 +149,15 @@ void uar_sview_write_routing(struct uar_jw *w, const char *key, const struct uar
 		uar_jw_close(w);
 		return;
 	}
-	view_put_text(w, "run_id", r->run_id);
-	view_put_text(w, "turn_id", r->turn_id);
+	uar_jw_str_or_null(w, "run_id", r->run_id);
+	uar_jw_str_or_null(w, "turn_id", r->turn_id);
 	view_put_json(w, "task_profile", r->profile, "null");
 	uar_jw_int(w, "candidate_count", r->candidate_count);
 	view_put_json(w, "excluded", r->excluded, "[]");
 	uar_jw_obj(w, "decision");
 	uar_jw_str(w, "state", r->state.n ? r->state : UAR_STR("not_applicable"));
-	view_put_text(w, "routing_mode", r->mode);
-	view_put_text(w, "reason", r->reason);
+	uar_jw_str_or_null(w, "routing_mode", r->mode);
+	uar_jw_str_or_null(w, "reason", r->reason);
 	view_put_json(w, "selected", r->selected, "null");
 	view_put_json(w, "fallback_chain", r->fallback_chain, "[]");
 	uar_jw_int(w, "fallbacks", r->fallbacks);

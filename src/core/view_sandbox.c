@@ -59,8 +59,7 @@ static void started(struct fold_step *s, struct uar_sview_process *p)
 static void ended(struct fold_step *s, struct uar_sview_process *p)
 {
 	const struct uar_json *error = uar_json_get(s->p, UAR_STR("error"));
-	bool lost =
-		uar_str_is(uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("")), "LOST");
+	bool lost = uar_str_is(uar_json_text(error, "code"), "LOST");
 	bool failed = s->ev->cls == UAR_EV_PROCESS_FAILED;
 
 	VIEW_KEEP(s, process, p, status,
@@ -119,18 +118,18 @@ static void write_profile(struct uar_jw *w, const char *key, const struct uar_sv
 {
 	uar_jw_obj(w, key);
 	uar_jw_str(w, "profile_id", b->item.key);
-	view_put_text(w, "mode", b->mode);
-	view_put_text(w, "cwd", b->cwd);
+	uar_jw_str_or_null(w, "mode", b->mode);
+	uar_jw_str_or_null(w, "cwd", b->cwd);
 	view_put_json(w, "read_roots", b->read_roots, "[]");
 	view_put_json(w, "write_roots", b->write_roots, "[]");
 	view_put_json(w, "network", b->network, "null");
 	view_put_json(w, "process_limits", b->process_limits, "{}");
-	view_put_text(w, "environment_ref", b->environment_ref);
-	view_put_text(w, "platform", b->platform);
+	uar_jw_str_or_null(w, "environment_ref", b->environment_ref);
+	uar_jw_str_or_null(w, "platform", b->platform);
 	uar_jw_bool(w, "enforced", b->enforced);
 	view_put_json(w, "gaps", b->gaps, "[]");
 	uar_jw_int(w, "applied", b->applied);
-	view_put_time(w, "at", b->at);
+	uar_jw_time_or_null(w, "at", b->at);
 	uar_jw_close(w);
 }
 
@@ -144,14 +143,14 @@ static void write_violations(struct uar_jw *w, const struct uar_sview *v, uar_st
 			continue;
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "violation_id", x->item.key);
-		view_put_text(w, "profile_id", x->profile_id);
-		view_put_text(w, "process_id", x->process_id);
-		view_put_text(w, "run_id", x->run_id);
-		view_put_text(w, "kind", x->kind);
-		view_put_text(w, "target", x->target);
-		view_put_text(w, "attempted", x->attempted);
-		view_put_text(w, "action_taken", x->action_taken);
-		view_put_time(w, "at", x->at);
+		uar_jw_str_or_null(w, "profile_id", x->profile_id);
+		uar_jw_str_or_null(w, "process_id", x->process_id);
+		uar_jw_str_or_null(w, "run_id", x->run_id);
+		uar_jw_str_or_null(w, "kind", x->kind);
+		uar_jw_str_or_null(w, "target", x->target);
+		uar_jw_str_or_null(w, "attempted", x->attempted);
+		uar_jw_str_or_null(w, "action_taken", x->action_taken);
+		uar_jw_time_or_null(w, "at", x->at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -201,25 +200,25 @@ static void write_process(struct uar_jw *w, const struct uar_sview_process *p)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "process_id", p->item.key);
-	view_put_text(w, "run_id", p->run_id);
-	view_put_text(w, "turn_id", p->turn_id);
-	view_put_text(w, "tool_call_id", p->tool_call_id);
-	view_put_text(w, "command", p->command);
-	view_put_text(w, "cwd", p->cwd);
-	view_put_text(w, "profile_id", p->profile_id);
-	view_put_text(w, "network", p->network);
+	uar_jw_str_or_null(w, "run_id", p->run_id);
+	uar_jw_str_or_null(w, "turn_id", p->turn_id);
+	uar_jw_str_or_null(w, "tool_call_id", p->tool_call_id);
+	uar_jw_str_or_null(w, "command", p->command);
+	uar_jw_str_or_null(w, "cwd", p->cwd);
+	uar_jw_str_or_null(w, "profile_id", p->profile_id);
+	uar_jw_str_or_null(w, "network", p->network);
 	uar_jw_bool(w, "tty", p->tty);
 	uar_jw_bool(w, "destructive", p->destructive);
-	view_put_text(w, "status", p->status);
-	view_put_text(w, "reason", p->reason);
+	uar_jw_str_or_null(w, "status", p->status);
+	uar_jw_str_or_null(w, "reason", p->reason);
 	if (p->ended_with)
 		uar_jw_int(w, "exit_code", p->ended_with - 1);
 	if (p->run_id.n)
 		write_output_ref(w, p);
 	uar_jw_int(w, "output_bytes", p->output_bytes);
 	uar_jw_int(w, "input_bytes", p->input_bytes);
-	view_put_time(w, "started_at", p->started_at);
-	view_put_time(w, "ended_at", p->ended_at);
+	uar_jw_time_or_null(w, "started_at", p->started_at);
+	uar_jw_time_or_null(w, "ended_at", p->ended_at);
 	if (uar_str_is(p->status, "lost"))
 		write_left(w, p);
 	uar_jw_close(w);
@@ -262,7 +261,7 @@ void uar_sview_write_environment(struct uar_jw *w, const char *key, const struct
 
 	uar_jw_obj(w, key);
 	uar_jw_cstr(w, "state", !b ? "not_applicable" : s->stale ? "stale" : "available");
-	view_put_text(w, "cwd", b ? b->cwd : UAR_STR_NONE);
+	uar_jw_str_or_null(w, "cwd", b ? b->cwd : UAR_STR_NONE);
 	uar_jw_raw(w, "workspace_roots",
 		   !b		      ? UAR_STR("[]")
 		   : b->write_roots.n ? b->write_roots

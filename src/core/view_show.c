@@ -26,13 +26,13 @@ void uar_sview_write_session(struct uar_jw *w, const char *key, const struct uar
 	shell = view_at(s->view, UAR_SVIEW_SHELL, 0);
 	uar_jw_obj(w, key);
 	uar_jw_str(w, "session_id", shell->item.key);
-	view_put_text(w, "title", shell->title);
+	uar_jw_str_or_null(w, "title", shell->title);
 	uar_jw_str(w, "status", shell->status.n ? shell->status : UAR_STR("active"));
-	view_put_text(w, "source", shell->source);
-	view_put_text(w, "agent_id", shell->agent_id);
+	uar_jw_str_or_null(w, "source", shell->source);
+	uar_jw_str_or_null(w, "agent_id", shell->agent_id);
 	view_put_json(w, "metadata", shell->metadata, "{}");
-	view_put_time(w, "created_at", shell->created_at);
-	view_put_time(w, "updated_at", shell->updated_at);
+	uar_jw_time_or_null(w, "created_at", shell->created_at);
+	uar_jw_time_or_null(w, "updated_at", shell->updated_at);
 	write_counts(w, shell);
 	uar_jw_close(w);
 }
@@ -55,20 +55,20 @@ static void write_turn(struct uar_jw *w, const char *key, const struct uar_sview
 {
 	uar_jw_obj(w, key);
 	uar_jw_str(w, "turn_id", t->item.key);
-	view_put_text(w, "run_id", t->run_id);
-	view_put_text(w, "task_id", t->task_id);
-	view_put_text(w, "agent_id", t->agent_id);
+	uar_jw_str_or_null(w, "run_id", t->run_id);
+	uar_jw_str_or_null(w, "task_id", t->task_id);
+	uar_jw_str_or_null(w, "agent_id", t->agent_id);
 	uar_jw_str(w, "status", t->status.n ? t->status : UAR_STR("unknown"));
-	view_put_text(w, "source", t->source);
+	uar_jw_str_or_null(w, "source", t->source);
 	uar_jw_str(w, "input_preview", t->input);
 	uar_jw_str(w, "output_preview", t->output);
-	view_put_text(w, "finish_reason", t->finish_reason);
+	uar_jw_str_or_null(w, "finish_reason", t->finish_reason);
 	view_put_json(w, "error", t->error, "null");
 	write_usage(w, t);
 	uar_jw_bool(w, "removed", t->removed);
-	view_put_time(w, "submitted_at", t->submitted_at);
-	view_put_time(w, "started_at", t->started_at);
-	view_put_time(w, "ended_at", t->ended_at);
+	uar_jw_time_or_null(w, "submitted_at", t->submitted_at);
+	uar_jw_time_or_null(w, "started_at", t->started_at);
+	uar_jw_time_or_null(w, "ended_at", t->ended_at);
 	uar_jw_close(w);
 }
 
@@ -114,10 +114,10 @@ static int64_t write_queued_turns(struct uar_jw *w, const struct uar_sview *v, u
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "queued_turn_id", turn->item.key);
 		uar_jw_int(w, "position", ++position);
-		view_put_text(w, "source", turn->source);
-		view_put_text(w, "run_id", turn->run_id);
+		uar_jw_str_or_null(w, "source", turn->source);
+		uar_jw_str_or_null(w, "run_id", turn->run_id);
 		uar_jw_str(w, "input_preview", turn->input);
-		view_put_time(w, "submitted_at", turn->submitted_at);
+		uar_jw_time_or_null(w, "submitted_at", turn->submitted_at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -137,7 +137,7 @@ void uar_sview_write_queue(struct uar_jw *w, const char *key, const struct uar_s
 	uar_jw_int(w, "length", listed + omitted);
 	uar_jw_int(w, "omitted", omitted);
 	uar_jw_cstr(w, "resume_state", t && t->queue_paused ? "paused" : "running");
-	view_put_text(w, "pause_reason", t ? t->pause_reason : UAR_STR_NONE);
+	uar_jw_str_or_null(w, "pause_reason", t ? t->pause_reason : UAR_STR_NONE);
 	view_put_json(w, "policy", t ? t->queue_policy : UAR_STR_NONE, "{\"mode\":\"enqueue\"}");
 	uar_jw_close(w);
 }
@@ -148,19 +148,19 @@ static void write_action(struct uar_jw *w, const struct uar_sview_action *a)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "action_id", a->item.key);
-	view_put_text(w, "thread_id", a->thread_id);
-	view_put_text(w, "turn_id", a->turn_id);
-	view_put_text(w, "run_id", a->run_id);
-	view_put_text(w, "tool_call_id", a->tool_call_id);
-	view_put_text(w, "action_type", a->action_type);
-	view_put_text(w, "tool_name", a->tool_name);
+	uar_jw_str_or_null(w, "thread_id", a->thread_id);
+	uar_jw_str_or_null(w, "turn_id", a->turn_id);
+	uar_jw_str_or_null(w, "run_id", a->run_id);
+	uar_jw_str_or_null(w, "tool_call_id", a->tool_call_id);
+	uar_jw_str_or_null(w, "action_type", a->action_type);
+	uar_jw_str_or_null(w, "tool_name", a->tool_name);
 	uar_jw_str(w, "prompt", a->prompt);
 	view_put_json(w, "decisions", a->decisions, "[]");
 	uar_jw_cstr(w, "status", a->item.open ? "pending" : "resolved");
-	view_put_text(w, "result", a->result);
-	view_put_time(w, "requested_at", a->asked_at);
-	view_put_text(w, "timeout_at", a->timeout_at);
-	view_put_time(w, "resolved_at", a->resolved_at);
+	uar_jw_str_or_null(w, "result", a->result);
+	uar_jw_time_or_null(w, "requested_at", a->asked_at);
+	uar_jw_str_or_null(w, "timeout_at", a->timeout_at);
+	uar_jw_time_or_null(w, "resolved_at", a->resolved_at);
 	uar_jw_close(w);
 }
 
@@ -196,15 +196,15 @@ static void write_calls(struct uar_jw *w, const struct uar_sview *v, uar_str thr
 			continue;
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "tool_call_id", c->item.key);
-		view_put_text(w, "step_id", c->step_id);
-		view_put_text(w, "turn_id", c->turn_id);
-		view_put_text(w, "run_id", c->run_id);
-		view_put_text(w, "tool_name", c->tool_name);
+		uar_jw_str_or_null(w, "step_id", c->step_id);
+		uar_jw_str_or_null(w, "turn_id", c->turn_id);
+		uar_jw_str_or_null(w, "run_id", c->run_id);
+		uar_jw_str_or_null(w, "tool_name", c->tool_name);
 		uar_jw_str(w, "status", c->status.n ? c->status : UAR_STR("unknown"));
-		view_put_text(w, "failure_category", c->failure_category);
-		view_put_text(w, "output_ref", c->output_ref);
-		view_put_time(w, "started_at", c->started_at);
-		view_put_time(w, "ended_at", c->ended_at);
+		uar_jw_str_or_null(w, "failure_category", c->failure_category);
+		uar_jw_str_or_null(w, "output_ref", c->output_ref);
+		uar_jw_time_or_null(w, "started_at", c->started_at);
+		uar_jw_time_or_null(w, "ended_at", c->ended_at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -221,11 +221,11 @@ static void write_incidents(struct uar_jw *w, const struct uar_sview *v, uar_str
 		uar_jw_obj(w, NULL);
 		uar_jw_int(w, "sequence", n->item.sequence);
 		uar_jw_str(w, "event", n->event);
-		view_put_text(w, "turn_id", n->turn_id);
-		view_put_text(w, "run_id", n->run_id);
-		view_put_text(w, "code", n->code);
+		uar_jw_str_or_null(w, "turn_id", n->turn_id);
+		uar_jw_str_or_null(w, "run_id", n->run_id);
+		uar_jw_str_or_null(w, "code", n->code);
 		uar_jw_str(w, "message", n->message);
-		view_put_time(w, "at", n->at);
+		uar_jw_time_or_null(w, "at", n->at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -241,11 +241,11 @@ static void write_processes(struct uar_jw *w, const struct uar_sview *v, uar_str
 			continue;
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "process_id", p->item.key);
-		view_put_text(w, "run_id", p->run_id);
-		view_put_text(w, "command", p->command);
+		uar_jw_str_or_null(w, "run_id", p->run_id);
+		uar_jw_str_or_null(w, "command", p->command);
 		uar_jw_str(w, "status", p->status);
-		view_put_time(w, "started_at", p->started_at);
-		view_put_time(w, "ended_at", p->ended_at);
+		uar_jw_time_or_null(w, "started_at", p->started_at);
+		uar_jw_time_or_null(w, "ended_at", p->ended_at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -254,22 +254,22 @@ static void write_processes(struct uar_jw *w, const struct uar_sview *v, uar_str
 static void write_output(struct uar_jw *w, const struct uar_sview_output *o)
 {
 	uar_jw_obj(w, "owner");
-	view_put_text(w, "kind", o->owner_kind);
-	view_put_text(w, "id", o->owner_id);
+	uar_jw_str_or_null(w, "kind", o->owner_kind);
+	uar_jw_str_or_null(w, "id", o->owner_id);
 	uar_jw_close(w);
-	view_put_text(w, "media_type", o->media_type);
-	view_put_text(w, "encoding", o->encoding);
+	uar_jw_str_or_null(w, "media_type", o->media_type);
+	uar_jw_str_or_null(w, "encoding", o->encoding);
 	uar_jw_int(w, "bytes", o->bytes);
 	uar_jw_int(w, "kept_bytes", o->kept_bytes);
 	uar_jw_bool(w, "truncated", o->kept_bytes < o->bytes);
 	uar_jw_obj(w, "preview");
-	view_put_text(w, "head", o->head);
-	view_put_text(w, "tail", o->tail);
+	uar_jw_str_or_null(w, "head", o->head);
+	uar_jw_str_or_null(w, "tail", o->tail);
 	uar_jw_close(w);
 	view_put_json(w, "redactions", o->redactions, "[]");
 	uar_jw_obj(w, "expiry");
-	view_put_text(w, "policy", o->expiry);
-	view_put_text(w, "expires_at", o->expires_at);
+	uar_jw_str_or_null(w, "policy", o->expiry);
+	uar_jw_str_or_null(w, "expires_at", o->expires_at);
 	uar_jw_close(w);
 }
 
@@ -283,7 +283,7 @@ static void write_outputs(struct uar_jw *w, const struct uar_sview *v, uar_str t
 			continue;
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "output_ref", o->item.key);
-		view_put_text(w, "run_id", o->run_id);
+		uar_jw_str_or_null(w, "run_id", o->run_id);
 		uar_jw_str(w, "status", o->status);
 		write_output(w, o);
 		uar_jw_close(w);
@@ -314,10 +314,10 @@ static void write_document(struct uar_jw *w, const struct uar_sview_evidence *e)
 {
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "evidence_id", e->item.key);
-	view_put_text(w, "kind", e->evidence_kind);
-	view_put_text(w, "status", e->status);
+	uar_jw_str_or_null(w, "kind", e->evidence_kind);
+	uar_jw_str_or_null(w, "status", e->status);
 	view_put_json(w, "scope", e->scope, "{}");
-	view_put_text(w, "sha256", e->sha256);
+	uar_jw_str_or_null(w, "sha256", e->sha256);
 	view_put_json(w, "refs", e->refs, "{}");
 	view_put_json(w, "verification_outcomes", e->verification_outcomes, "[]");
 	view_put_json(w, "known_gaps", e->known_gaps, "[]");
@@ -369,17 +369,17 @@ static void write_thread_head(struct uar_jw *w, const struct uar_sview_show *s,
 			      const struct uar_sview_thread *t)
 {
 	uar_jw_str(w, "thread_id", t->item.key);
-	view_put_text(w, "title", t->title);
+	uar_jw_str_or_null(w, "title", t->title);
 	uar_jw_cstr(w, "status", view_thread_status(s, t));
 	uar_jw_bool(w, "archived", t->archived);
 	uar_jw_str(w, "origin", t->origin.n ? t->origin : UAR_STR("unknown"));
-	view_put_text(w, "parent_thread_id", t->parent_thread_id);
-	view_put_text(w, "forked_turn_id", t->forked_turn_id);
-	view_put_text(w, "active_turn_id", t->active_turn_id);
-	view_put_text(w, "baseline_turn_id", t->baseline_turn_id);
+	uar_jw_str_or_null(w, "parent_thread_id", t->parent_thread_id);
+	uar_jw_str_or_null(w, "forked_turn_id", t->forked_turn_id);
+	uar_jw_str_or_null(w, "active_turn_id", t->active_turn_id);
+	uar_jw_str_or_null(w, "baseline_turn_id", t->baseline_turn_id);
 	uar_jw_int(w, "turn_count", t->turns);
-	view_put_time(w, "created_at", t->created_at);
-	view_put_time(w, "updated_at", t->updated_at);
+	uar_jw_time_or_null(w, "created_at", t->created_at);
+	uar_jw_time_or_null(w, "updated_at", t->updated_at);
 }
 
 void uar_sview_write_threads(struct uar_jw *w, const char *key, const struct uar_sview_show *s)
@@ -466,18 +466,18 @@ void uar_sview_write_steps(struct uar_jw *w, const char *key, const struct uar_s
 		uar_jw_str(w, "kind", step->step_kind);
 		uar_jw_str(w, "step_id", step->step_id.n ? step->step_id : step->item.key);
 		uar_jw_str(w, "id", step->item.key);
-		view_put_text(w, "thread_id", step->thread_id);
-		view_put_text(w, "turn_id", step->turn_id);
-		view_put_text(w, "run_id", step->run_id);
-		view_put_text(w, "role", step->role);
-		view_put_text(w, "name", step->name);
-		view_put_text(w, "status", step->status);
+		uar_jw_str_or_null(w, "thread_id", step->thread_id);
+		uar_jw_str_or_null(w, "turn_id", step->turn_id);
+		uar_jw_str_or_null(w, "run_id", step->run_id);
+		uar_jw_str_or_null(w, "role", step->role);
+		uar_jw_str_or_null(w, "name", step->name);
+		uar_jw_str_or_null(w, "status", step->status);
 		uar_jw_str(w, "text", step->text);
-		view_put_text(w, "ref", step->ref);
+		uar_jw_str_or_null(w, "ref", step->ref);
 		uar_jw_bool(w, "removed", step->removed);
 		uar_jw_int(w, "first_sequence", step->first);
 		uar_jw_int(w, "last_sequence", step->item.sequence);
-		view_put_time(w, "at", step->at);
+		uar_jw_time_or_null(w, "at", step->at);
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);

@@ -2,22 +2,6 @@
  * are. States are stated, never inferred. */
 #include "core/view_int.h"
 
-void view_put_text(struct uar_jw *w, const char *key, uar_str text)
-{
-	if (text.n)
-		uar_jw_str(w, key, text);
-	else
-		uar_jw_null(w, key);
-}
-
-void view_put_time(struct uar_jw *w, const char *key, int64_t at)
-{
-	if (at)
-		uar_jw_time(w, key, at);
-	else
-		uar_jw_null(w, key);
-}
-
 void view_put_json(struct uar_jw *w, const char *key, uar_str json, const char *otherwise)
 {
 	uar_jw_raw(w, key, json.n ? json : uar_str_c(otherwise));
@@ -108,7 +92,7 @@ void uar_sview_write_freshness(struct uar_jw *w, const char *key, const struct u
 	uar_jw_cstr(w, "state", s->stale ? "stale" : "current");
 	uar_jw_u64(w, "through_sequence", s->view->through);
 	uar_jw_u64(w, "last_sequence", s->stale ? s->last_sequence : s->view->through);
-	view_put_text(w, "reason", s->stale ? s->stale_reason : UAR_STR_NONE);
+	uar_jw_str_or_null(w, "reason", s->stale ? s->stale_reason : UAR_STR_NONE);
 	uar_jw_close(w);
 }
 

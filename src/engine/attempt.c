@@ -57,7 +57,7 @@ static uar_err ready_attempt(struct rt_control *c, const struct uar_row_task *t)
 		e = uar_json_parse(input, NULL, &c->runs.kept, &j, &c->op->error);
 	*make = (struct uar_run_create){
 		.agent_id = uar_arena_str(&c->runs.kept, agent),
-		.message = uar_json_str(uar_json_get(j, UAR_STR("message")), UAR_STR("")),
+		.message = uar_json_text(j, "message"),
 		.conversation_id = uar_arena_str(&c->runs.kept, t->thread_id),
 		.task_id = uar_arena_str(&c->runs.kept, t->row.id),
 	};
@@ -335,10 +335,9 @@ static void settle_by_event(struct follow_up *f, const struct uar_event *ev)
 	refs = uar_json_get(p, UAR_STR("result_refs"));
 	error = uar_json_get(p, UAR_STR("error"));
 	how.status = uar_json_str(uar_json_get(p, UAR_STR("status")), UAR_STR("failed"));
-	how.code = uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR(""));
-	how.message = uar_json_str(uar_json_get(p, UAR_STR("message")), UAR_STR(""));
-	how.failure_category =
-		uar_json_str(uar_json_get(p, UAR_STR("failure_category")), UAR_STR(""));
+	how.code = uar_json_text(error, "code");
+	how.message = uar_json_text(p, "message");
+	how.failure_category = uar_json_text(p, "failure_category");
 	how.retryable = uar_json_bool(uar_json_get(p, UAR_STR("retryable")), false);
 	how.result_refs = refs ? refs->text : UAR_STR_NONE;
 	how.last_seen = ev->time_us;

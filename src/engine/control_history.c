@@ -289,9 +289,7 @@ static void first_event(struct uar_read *read)
 	if (!e)
 		e = uar_event_payload(&read->events[0], &read->arena, &p, NULL);
 	if (!e) {
-		uar_str entry = uar_json_str(
-			uar_json_get(uar_json_get(p, UAR_STR("options")), UAR_STR("entry")),
-			UAR_STR(""));
+		uar_str entry = uar_json_text(uar_json_get(p, UAR_STR("options")), "entry");
 
 		l->facts.own_history = uar_entry_is_backend(uar_entry_parse(entry));
 		l->facts.sequence = read->events[0].sequence;

@@ -5,36 +5,9 @@
 #include "json/limits.h"
 #include "base/sha256.h"
 #include "engine/limits.h"
-#include "engine/control.h"
-#include "engine/engine_int.h"
+#include "engine/create_int.h"
 
-struct creation {
-	struct rt_op under_way;
-	struct uar_runtime *rt;
-	struct uar_run_create *op;
-	struct uar_task place_later;
-	struct rt_waker waker;
-	int tries;
-	bool has_blob, has_inputs;     /* message, inputs: kept as blobs */
-	bool task_known, answer_first; /* refused while the conversation waits for an answer */
-	struct rt_looked looked;       /* of its session */
-	uar_err refused;	       /* unless the key names a run */
-	/* From here on it is large, and written where it is used: not cleared. */
-	struct uar_blob_put put, put_inputs;
-	struct uar_thread_query query;
-	struct uar_runs_query row;
-	struct uar_key_row key;
-	struct uar_key_query known;
-	struct rt_request request;
-	struct uar_rows_query task; /* that the request names */
-	struct uar_control in;	    /* then it is an attempt at it */
-	struct uar_control_op attempt;
-	char thread_id[UAR_LIMIT_ID_BYTES + 1];
-	char session_id[UAR_LIMIT_ID_BYTES + 1]; /* that waits outside of memory */
-	char ids[4][UAR_UUID_TEXT + 1];		 /* run, turn, task, session */
-};
-
-static void finish(struct creation *c, uar_err e, const struct uar_error *error)
+void rt_creation_finish(struct creation *c, uar_err e, const struct uar_error *error)
 {
 	struct uar_run_create *op = c->op;
 
@@ -114,18 +87,18 @@ static void row_ready(struct uar_runs_query *q)
 		c->op->status = status ? status : "queued";
 	}
 	uar_store_query_fini(q);
-	finish(c, e, &error);
+	rt_creation_finish(c, e, &error);
 }
 
 /* The key is taken: by the same request, then its run is the answer. */
-static void resolve_taken(struct creation *c, const struct uar_key_row *taken)
+void rt_creation_resolve(struct creation *c, const struct uar_key_row *taken)
 {
 	struct uar_run_create *op = c->op;
 	uar_err e = UAR_EKEYREUSED;
 
 	if (!uar_str_eq(taken->fingerprint, op->fingerprint)) {
 		uar_error_set(&op->error, e, "%s", uar_err_text(e));
-		finish(c, e, &op->error);
+		rt_creation_finish(c, e, &op->error);
 		return;
 	}
 	snprintf(op->run_id, sizeof op->run_id, "%.*s", UAR_FMT(taken->made));
@@ -137,7 +110,7 @@ static void resolve_taken(struct creation *c, const struct uar_key_row *taken)
 	};
 	e = c->rt->o.store->ops->runs(c->rt->o.store, &c->row);
 	if (e)
-		finish(c, e, NULL);
+		rt_creation_finish(c, e, NULL);
 }
 
 /* --- a request that would be refused: was it not, once? -------------------------- */
@@ -150,17 +123,17 @@ static void key_known(struct uar_key_query *q)
 
 	if (!q->err) {
 		c->op->error = (struct uar_error){ 0 };
-		resolve_taken(c, &taken);
+		rt_creation_resolve(c, &taken);
 	} else if (q->err == UAR_ENOTFOUND) {
-		finish(c, c->refused, &c->op->error);
+		rt_creation_finish(c, c->refused, &c->op->error);
 	} else {
-		finish(c, q->err, &q->error);
+		rt_creation_finish(c, q->err, &q->error);
 	}
 }
 
 /* The key's run is the answer even when its plugin, its agent or its fixture is
  * gone since, or takes other arguments now. */
-static uar_err ask_for_key(struct creation *c, uar_err refused)
+uar_err rt_creation_ask_key(struct creation *c, uar_err refused)
 {
 	struct uar_store *store = c->rt->o.store;
 
@@ -180,7 +153,7 @@ static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 	struct creation *c = cmd->ctx;
 
 	if (e == UAR_EEXISTS) {
-		resolve_taken(c, &cmd->taken);
+		rt_creation_resolve(c, &cmd->taken);
 	} else if (e == UAR_ECONFLICT && ++c->tries < UAR_LIMIT_CREATE_TRIES) {
 		/* Not from in here: the session with the old number is still in memory. */
 		uar_post(c->rt->o.sched, &c->place_later);
@@ -193,7 +166,7 @@ static void created(struct cmd *cmd, uar_err e, const struct uar_error *error,
 				{ "entry_id", run->what.entry_id },
 				{ "trace_id", run->id.trace_id });
 		}
-		finish(c, e, error);
+		rt_creation_finish(c, e, error);
 	}
 }
 
@@ -305,14 +278,11 @@ struct uar_create rt_creation_command(struct creation *c, struct live_run *r, bo
 	return command_of(c, r, new_session, new_thread);
 }
 
-/* Another attempt of a plugin waits for no turn: it remembers nothing that was said, so
- * attempts of one run go side by side, each in a thread of its own. */
-static bool stands_apart(const struct creation *c)
+bool rt_creation_stands_apart(const struct creation *c)
 {
 	return c->op->parent && c->op->plugin_id.n;
 }
 
-static void place(struct creation *c);
 static void go_on(struct creation *c, uar_err refused);
 static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool is_new);
 
@@ -321,11 +291,11 @@ static void session_awake(struct rt_waker *w, uar_err e)
 	struct creation *c = UAR_OWNER(w, struct creation, waker);
 
 	if (e)
-		finish(c, e, NULL);
+		rt_creation_finish(c, e, NULL);
 	else if (rt_agg_find(c->rt, &c->op->owner, uar_str_c(c->session_id)))
 		join(c, uar_str_c(c->session_id), 0, false);
 	else
-		place(c); /* nothing waits there any more */
+		rt_creation_place(c); /* nothing waits there any more */
 }
 
 /* Runs of it wait outside of memory: the new one comes behind them. */
@@ -345,7 +315,7 @@ static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool
 	if (!is_new && wait_for_session(c, session_id, &e))
 		return;
 	if (e) {
-		finish(c, e, NULL);
+		rt_creation_finish(c, e, NULL);
 		return;
 	}
 	a = is_new ? NULL : rt_agg_find(c->rt, &c->op->owner, session_id);
@@ -356,7 +326,7 @@ static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool
 			return;
 		}
 	}
-	if (stands_apart(c))
+	if (rt_creation_stands_apart(c))
 		uar_uuid_next(&c->rt->ids, c->thread_id);
 	c->looked.sequence = sequence;
 	if (!a)
@@ -364,11 +334,11 @@ static void join(struct creation *c, uar_str session_id, uint64_t sequence, bool
 	if (!e) {
 		rt_agg_hold(a);
 		rt_threads_need(a);
-		e = submit(c, a, is_new, is_new || stands_apart(c));
+		e = submit(c, a, is_new, is_new || rt_creation_stands_apart(c));
 		rt_agg_drop(a);
 	}
 	if (e)
-		finish(c, e, NULL);
+		rt_creation_finish(c, e, NULL);
 }
 
 /* A run of that conversation is in memory: its session is the right one. */
@@ -393,11 +363,10 @@ static void found_thread(struct uar_thread_query *q)
 	else if (q->err == UAR_ENOTFOUND)
 		join(c, own_id(c, 3), 0, true);
 	else
-		finish(c, q->err, &q->error);
+		rt_creation_finish(c, q->err, &q->error);
 }
 
-/* Finds the session for the run. */
-static void place(struct creation *c)
+void rt_creation_place(struct creation *c)
 {
 	struct uar_run_create *op = c->op;
 	struct agg *live;
@@ -422,127 +391,7 @@ static void place(struct creation *c)
 	};
 	e = c->rt->o.store->ops->thread(c->rt->o.store, &c->query);
 	if (e)
-		finish(c, e, NULL);
-}
-
-/* --- a run that names a task which has a row --------------------------------------- */
-
-static void attempted(struct uar_control_op *op)
-{
-	struct creation *c = op->ctx;
-	struct uar_key_row taken = { 0 };
-	struct live_run *r;
-
-	if (op->err == UAR_EEXISTS) {
-		taken.fingerprint = uar_str_c(c->known.fingerprint);
-		taken.made = uar_str_c(c->known.made);
-		resolve_taken(c, &taken);
-		return;
-	}
-	c->op->error = op->error;
-	if (op->err) {
-		if (!c->op->idempotency_key.n || ask_for_key(c, op->err))
-			finish(c, op->err, &op->error);
-		return;
-	}
-	memcpy(c->op->run_id, c->ids[0], sizeof c->ids[0]);
-	r = rt_run_find(c->rt, &c->op->owner, uar_str_c(c->ids[0]));
-	c->op->status = uar_status_record(r ? r->state.status : UAR_STATUS_QUEUED);
-	finish(c, UAR_OK, NULL);
-}
-
-static void begin_attempt(struct creation *c, bool new_thread)
-{
-	uar_err e;
-
-	c->in = (struct uar_control){ .kind = UAR_CTL_START_TASK, .owner = c->op->owner };
-	c->in.start_task.task_id = c->op->task_id;
-	c->attempt = (struct uar_control_op){
-		.in = &c->in,
-		.creation = c,
-		.thread_id = c->thread_id,
-		.thread_session = new_thread || !c->thread_id[0] ? "" : c->query.found_session,
-		.new_thread = new_thread,
-		.done = attempted,
-		.ctx = c,
-	};
-	e = uar_runtime_control(c->rt, &c->attempt);
-	if (e)
-		finish(c, e, NULL);
-}
-
-static void thread_of_attempt(struct uar_thread_query *q)
-{
-	struct creation *c = UAR_OWNER(q, struct creation, query);
-
-	if (q->err && q->err != UAR_ENOTFOUND)
-		finish(c, q->err, &q->error);
-	else
-		begin_attempt(c, q->err == UAR_ENOTFOUND);
-}
-
-/* An attempt runs in the conversation that the request names, else in the thread of the task. */
-static void name_thread(struct creation *c, uar_str of_task)
-{
-	uar_str thread_id = c->op->conversation_id.n ? c->op->conversation_id : of_task;
-
-	if (stands_apart(c))
-		thread_id = UAR_STR_NONE;
-	snprintf(c->thread_id, sizeof c->thread_id, "%.*s", UAR_FMT(thread_id));
-}
-
-static void place_attempt(struct creation *c)
-{
-	struct uar_store *store = c->rt->o.store;
-	uar_err e;
-
-	if (!c->thread_id[0]) {
-		begin_attempt(c, false);
-		return;
-	}
-	c->query = (struct uar_thread_query){
-		.owner = c->op->owner,
-		.thread_id = uar_str_c(c->thread_id),
-		.done = thread_of_attempt,
-	};
-	e = store->ops->thread(store, &c->query);
-	if (e)
-		finish(c, e, NULL);
-}
-
-static void task_found(struct uar_rows_query *q)
-{
-	struct creation *c = UAR_OWNER(q, struct creation, task);
-	struct uar_error error = q->error;
-	uar_err e = q->err;
-
-	c->task_known = true;
-	if (!e)
-		name_thread(c, q->rows[0].tag);
-	uar_store_rows_fini(q);
-	if (!e)
-		place_attempt(c);
-	else if (e == UAR_ENOTFOUND)
-		place(c);
-	else
-		finish(c, e, &error);
-}
-
-/* A task without a row is a label, which any number of runs may share. */
-static void find_task(struct creation *c)
-{
-	struct uar_store *store = c->rt->o.store;
-	uar_err e;
-
-	c->task = (struct uar_rows_query){
-		.owner = c->op->owner,
-		.kind = UAR_ROW_TASK,
-		.id = c->op->task_id,
-		.done = task_found,
-	};
-	e = store->ops->rows(store, &c->task);
-	if (e)
-		finish(c, e, NULL);
+		rt_creation_finish(c, e, NULL);
 }
 
 static void place_or_tell(struct creation *c)
@@ -550,9 +399,9 @@ static void place_or_tell(struct creation *c)
 	if (c->op->ready)
 		c->op->ready(c->op, c);
 	else if (c->op->task_id.n && !c->task_known)
-		find_task(c);
+		rt_creation_find_task(c);
 	else
-		place(c);
+		rt_creation_place(c);
 }
 
 static void blob_stored(struct uar_blob_put *put)
@@ -560,14 +409,14 @@ static void blob_stored(struct uar_blob_put *put)
 	struct creation *c = UAR_OWNER(put, struct creation, put);
 
 	if (put->err) {
-		finish(c, put->err, &put->error);
+		rt_creation_finish(c, put->err, &put->error);
 		return;
 	}
 	c->has_blob = true;
 	place_or_tell(c);
 }
 
-/* place() may finish with an error, which must not happen inside the call. */
+/* rt_creation_place() may finish with an error, which must not happen inside the call. */
 static void place_task(struct uar_task *t)
 {
 	place_or_tell(UAR_OWNER(t, struct creation, place_later));
@@ -584,7 +433,7 @@ static void inputs_stored(struct uar_blob_put *put)
 	if (!e)
 		e = store_message(c);
 	if (e)
-		finish(c, e, &put->error);
+		rt_creation_finish(c, e, &put->error);
 }
 
 /* What is too long for an event is kept before it. */
@@ -615,10 +464,10 @@ static void go_on(struct creation *c, uar_err refused)
 
 	if (!refused)
 		e = store_message(c);
-	else if (c->op->idempotency_key.n && !ask_for_key(c, refused))
+	else if (c->op->idempotency_key.n && !rt_creation_ask_key(c, refused))
 		return;
 	if (e)
-		finish(c, e, &c->op->error);
+		rt_creation_finish(c, e, &c->op->error);
 }
 
 static void looked(struct rt_request *q, uar_err e)
@@ -679,7 +528,7 @@ static uar_err create_run(struct uar_runtime *rt, struct uar_run_create *op, boo
 	e = e ? e : check(c);
 	if (!e) {
 		e = look(c);
-	} else if (op->idempotency_key.n && (e = ask_for_key(c, e))) {
+	} else if (op->idempotency_key.n && (e = rt_creation_ask_key(c, e))) {
 		op->error = (struct uar_error){ 0 }; /* it tells of another failure */
 	}
 	if (e)

@@ -7,6 +7,7 @@
 #include "base/seal.h"
 #include "bus/bus.h"
 #include "engine/limits.h"
+#include "engine/part.h"
 #include "engine/worker.h"
 #include "store/store.h"
 
@@ -48,12 +49,6 @@ struct rt_due {
 	struct uar_timer timer;
 	int64_t at_us; /* when it fires; 0: it is not set */
 	bool looking;
-};
-
-/* park.c: a set of numbers that are not 0. */
-struct rt_numbers {
-	uint64_t *at;
-	size_t room, count;
 };
 
 /* agg.c: when sessions have left memory, by a part of their hash. What a look-up has found of a
@@ -392,9 +387,6 @@ void rt_awake(struct agg *a, uar_err e); /* all of its runs are read, or will no
 bool rt_run_is_parked(const struct uar_runtime *rt, const struct uar_owner *owner, uar_str run_id);
 uint64_t rt_session_number(const struct uar_runtime *rt, const struct uar_owner *owner,
 			   uar_str session_id);
-bool rt_numbers_have(const struct rt_numbers *s, uint64_t n);
-bool rt_numbers_add(struct rt_numbers *s, uint64_t n); /* false: no memory */
-void rt_numbers_free(struct rt_numbers *s);
 
 /* recover.c */
 /* A run that is not over comes into memory, to be read by the next pump. */

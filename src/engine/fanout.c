@@ -219,10 +219,8 @@ static void take_error(struct errand *e, const struct uar_run_row *row)
 	if (!uar_json_parse(row->detail, NULL, &e->arena, &detail, NULL))
 		error = uar_json_get(detail, UAR_STR("error"));
 	e->status = uar_arena_str(&e->arena, row->status);
-	e->code = uar_arena_str(&e->arena,
-				uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("")));
-	e->message = uar_arena_str(
-		&e->arena, uar_json_str(uar_json_get(error, UAR_STR("message")), UAR_STR("")));
+	e->code = uar_arena_str(&e->arena, uar_json_text(error, "code"));
+	e->message = uar_arena_str(&e->arena, uar_json_text(error, "message"));
 	e->retryable = uar_json_bool(uar_json_get(error, UAR_STR("retryable")), false);
 }
 
@@ -354,8 +352,7 @@ static uar_str status_now(const struct errand *e)
 static uar_err read_place(struct errand *e, uar_str result)
 {
 	const struct uar_json *j = NULL;
-	uar_str text = uar_arena_str(&e->arena, result);
-	uar_err err = text.p ? uar_json_parse(text, NULL, &e->arena, &j, NULL) : UAR_ENOMEM;
+	uar_err err = uar_json_parse_copy(result, NULL, &e->arena, &j, NULL);
 
 	e->run_id = uar_json_str(uar_json_get(j, UAR_STR("run_id")), UAR_STR_NONE);
 	e->status = uar_json_str(uar_json_get(j, UAR_STR("status")), UAR_STR_NONE);

@@ -111,8 +111,7 @@ static bool has_failed_workflow(const struct uar_run_row *row)
 	uar_arena_init(&arena, 0);
 	if (uar_str_is(row->status, "failed") &&
 	    !uar_json_parse(row->detail, NULL, &arena, &detail, NULL))
-		is = uar_str_is(uar_json_str(uar_json_get(detail, UAR_STR("entry")), UAR_STR("")),
-				uar_entry_name(UAR_ENTRY_WORKFLOW));
+		is = uar_str_is(uar_json_text(detail, "entry"), uar_entry_name(UAR_ENTRY_WORKFLOW));
 	uar_arena_fini(&arena);
 	return is;
 }

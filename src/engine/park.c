@@ -71,7 +71,7 @@ bool rt_numbers_add(struct rt_numbers *s, uint64_t n)
 }
 
 /* Those behind it move up, so that each is still found. */
-static void remove_number(struct rt_numbers *s, uint64_t n)
+void rt_numbers_remove(struct rt_numbers *s, uint64_t n)
 {
 	size_t i, next;
 
@@ -126,7 +126,7 @@ static void forget_run(struct uar_runtime *rt, uar_str run_key)
 
 	if (!rt_numbers_have(&rt->parked, n))
 		return;
-	remove_number(&rt->parked, n);
+	rt_numbers_remove(&rt->parked, n);
 	rt->stats.parked--;
 }
 
@@ -137,8 +137,7 @@ bool rt_run_is_parked(const struct uar_runtime *rt, const struct uar_owner *owne
 	return rt_numbers_have(&rt->parked, number_of(rt, rt_key(&k, owner, run_id), OF_RUN));
 }
 
-/* --- out of memory -----------------------------------------------------------------------------
- */
+/* --- out of memory -------------------------------------------------------------------------- */
 
 /* A queued run that cannot begin before something else happens to its session. */
 static bool is_held_back(struct agg *a, const struct live_run *r)
@@ -192,8 +191,7 @@ bool rt_park_row(struct uar_runtime *rt, const struct uar_run_row *row)
 	       note_run(rt, rt_key(&k, &row->owner, row->run_id));
 }
 
-/* --- back again ----------------------------------------------------------------------------------
- */
+/* --- back again ----------------------------------------------------------------------------- */
 
 static void free_waking(struct waking *w)
 {
@@ -337,7 +335,7 @@ static void runs_listed(struct uar_runs_query *q)
 	if (e)
 		put_back(a);
 	else
-		remove_number(&rt->parked, number_of(rt, a->key, OF_SESSION));
+		rt_numbers_remove(&rt->parked, number_of(rt, a->key, OF_SESSION));
 	if (!a->unread)
 		close_waking(w, e);
 	rt_recover_pump(rt);

@@ -67,6 +67,16 @@ struct rt_key {
 /* The key, in *k. */
 uar_str rt_key(struct rt_key *k, const struct uar_owner *owner, uar_str id);
 
+/* A set of numbers that are not 0, such as hashes of keys (park.c). */
+struct rt_numbers {
+	uint64_t *at;
+	size_t room, count;
+};
+bool rt_numbers_have(const struct rt_numbers *s, uint64_t n);
+bool rt_numbers_add(struct rt_numbers *s, uint64_t n); /* false: no memory */
+void rt_numbers_remove(struct rt_numbers *s, uint64_t n);
+void rt_numbers_free(struct rt_numbers *s);
+
 /* The committed state of a run in memory; NULL: it is not there. */
 const struct uar_run *rt_live_run(const struct uar_runtime *rt, const struct uar_owner *owner,
 				  uar_str run_id);

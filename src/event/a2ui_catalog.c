@@ -57,11 +57,6 @@ static const struct uar_json *member(const struct uar_json *j, const char *key)
 	return uar_json_get(j, uar_str_c(key));
 }
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(member(j, key), UAR_STR(""));
-}
-
 static bool is_string(const struct uar_json *j)
 {
 	return j && j->kind == UAR_JSON_STRING;
@@ -93,8 +88,7 @@ static bool has_only(const struct uar_json *j, const char *members)
 	return true;
 }
 
-/* --- values that may be bound ------------------------------------------------------------------
- */
+/* --- values that may be bound --------------------------------------------------------------- */
 
 static bool is_list(const struct uar_json *j, bool (*fits)(const struct uar_json *j),
 		    uint32_t least)
@@ -132,7 +126,7 @@ static bool is_call(const struct uar_json *j, const char *returns)
 
 	if (!has_only(j, "call args returnType") || !args)
 		return false;
-	while (i < ARRAY_LEN(functions) && !uar_str_is(text_member(j, "call"), functions[i].name))
+	while (i < ARRAY_LEN(functions) && !uar_str_is(uar_json_text(j, "call"), functions[i].name))
 		i++;
 	if (i == ARRAY_LEN(functions) || !has_only(args, functions[i].takes) ||
 	    !has_all(args, functions[i].needs))
@@ -166,8 +160,7 @@ static bool is_dynamic(const struct uar_json *j, enum kind kind)
 	}
 }
 
-/* --- other values
- * --------------------------------------------------------------------------------- */
+/* --- other values --------------------------------------------------------------------------- */
 
 static bool is_check(const struct uar_json *j)
 {
@@ -242,8 +235,7 @@ static bool fits(const struct property *p, const struct uar_json *j)
 	}
 }
 
-/* --- components
- * ------------------------------------------------------------------------------------ */
+/* --- components ----------------------------------------------------------------------------- */
 
 static uar_err refuse(struct uar_error *error, uar_str type, const char *why, uar_str what)
 {
@@ -292,7 +284,7 @@ static uar_err check_needed(const struct uar_json *component, uar_str type, stru
 
 uar_err uar_a2ui_check_component(const struct uar_json *component, struct uar_error *error)
 {
-	uar_str type = text_member(component, "component");
+	uar_str type = uar_json_text(component, "component");
 	uar_err e = check_needed(component, type, error);
 
 	for (const struct uar_json *m = uar_json_first(component); m && !e; m = m->next) {

@@ -28,11 +28,6 @@ static const struct uar_json *member(const struct uar_json *j, const char *key)
 	return uar_json_get(j, uar_str_c(key));
 }
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(member(j, key), UAR_STR(""));
-}
-
 static uar_err refuse(struct checking *c, const char *where, const char *why, uar_str what)
 {
 	uar_error_where(c->error, "/%zu%s", c->count, where);
@@ -54,8 +49,7 @@ bool uar_a2ui_knows_catalog(uar_str id)
 	return false;
 }
 
-/* --- code in data -------------------------------------------------------------------------------
- */
+/* --- code in data --------------------------------------------------------------------------- */
 
 static bool has_part(uar_str text, const char *part)
 {
@@ -126,8 +120,7 @@ static uar_err check_strings(struct checking *c, const struct uar_json *j)
 	return e;
 }
 
-/* --- components ----------------------------------------------------------------------------------
- */
+/* --- components ----------------------------------------------------------------------------- */
 
 static bool is_address(uar_str text)
 {
@@ -138,9 +131,9 @@ static bool is_address(uar_str text)
 static uar_err check_url(struct checking *c, const struct uar_json *component)
 {
 	const struct uar_json *call = member(member(component, "action"), "functionCall");
-	uar_str url = text_member(member(call, "args"), "url");
+	uar_str url = uar_json_text(member(call, "args"), "url");
 
-	if (!uar_str_is(text_member(call, "call"), "openUrl") || is_address(url))
+	if (!uar_str_is(uar_json_text(call, "call"), "openUrl") || is_address(url))
 		return UAR_OK;
 	return refuse(c, "/updateComponents", "openUrl takes an http address", url);
 }
@@ -148,7 +141,7 @@ static uar_err check_url(struct checking *c, const struct uar_json *component)
 static bool is_repeated(const struct uar_json *list, const struct uar_json *component)
 {
 	for (const struct uar_json *o = list->first; o != component; o = o->next)
-		if (uar_str_eq(text_member(o, "id"), text_member(component, "id")))
+		if (uar_str_eq(uar_json_text(o, "id"), uar_json_text(component, "id")))
 			return true;
 	return false;
 }
@@ -156,7 +149,7 @@ static bool is_repeated(const struct uar_json *list, const struct uar_json *comp
 static uar_err add_component(struct checking *c, const struct uar_json *list,
 			     const struct uar_json *j)
 {
-	uar_str id = text_member(j, "id");
+	uar_str id = uar_json_text(j, "id");
 	struct part *p = id.n ? uar_map_get(&c->parts, id) : NULL;
 	uar_err e;
 
@@ -196,8 +189,7 @@ static uar_err add_components(struct checking *c, const struct uar_json *update)
 	return e;
 }
 
-/* --- the tree
- * --------------------------------------------------------------------------------------- */
+/* --- the tree ------------------------------------------------------------------------------- */
 
 static uar_err walk(struct checking *c, uar_str id, unsigned depth);
 
@@ -208,11 +200,11 @@ static uar_err walk_list(struct checking *c, const struct uar_json *children, un
 	if (!children)
 		return UAR_OK;
 	if (children->kind == UAR_JSON_OBJECT)
-		return walk(c, text_member(children, "componentId"), depth);
+		return walk(c, uar_json_text(children, "componentId"), depth);
 	for (const struct uar_json *j = children->count ? children->first : NULL; j && !e;
 	     j = j->next)
 		e = walk(c,
-			 j->kind == UAR_JSON_OBJECT ? text_member(j, "child")
+			 j->kind == UAR_JSON_OBJECT ? uar_json_text(j, "child")
 						    : uar_json_str(j, UAR_STR("")),
 			 depth);
 	return e;
@@ -232,8 +224,8 @@ static uar_err walk(struct checking *c, uar_str id, unsigned depth)
 		return UAR_OK;
 	p->walk = OPEN;
 	for (size_t i = 0; i < ARRAY_LEN(single) && !e; i++)
-		if (text_member(p->json, single[i]).n)
-			e = walk(c, text_member(p->json, single[i]), depth + 1);
+		if (uar_json_text(p->json, single[i]).n)
+			e = walk(c, uar_json_text(p->json, single[i]), depth + 1);
 	if (!e)
 		e = walk_list(c, member(p->json, "children"), depth + 1);
 	if (!e)
@@ -242,12 +234,11 @@ static uar_err walk(struct checking *c, uar_str id, unsigned depth)
 	return e;
 }
 
-/* --- messages
- * ------------------------------------------------------------------------------------------ */
+/* --- messages ------------------------------------------------------------------------------- */
 
 static uar_err check_surface(struct checking *c, const struct uar_json *body)
 {
-	uar_str surface = text_member(body, "surfaceId");
+	uar_str surface = uar_json_text(body, "surfaceId");
 
 	if (!surface.n)
 		return refuse(c, "", "a message without surfaceId", UAR_STR(""));
@@ -307,9 +298,9 @@ static uar_err check_create(struct checking *c, const struct uar_json *body)
 	const struct uar_json *sends = member(body, "sendDataModel");
 	const struct uar_json *other = find_other(body, names);
 
-	if (c->created || !uar_a2ui_knows_catalog(text_member(body, "catalogId")))
+	if (c->created || !uar_a2ui_knows_catalog(uar_json_text(body, "catalogId")))
 		return refuse(c, "/createSurface", "one surface of the basic catalog",
-			      text_member(body, "catalogId"));
+			      uar_json_text(body, "catalogId"));
 	c->created = true;
 	if (other)
 		return refuse(c, "/createSurface", "an unknown member", other->key);
@@ -335,7 +326,7 @@ static uar_err check_data(struct checking *c, const struct uar_json *body)
 	static const char *const names[] = { "surfaceId", "path", "value", NULL };
 	const struct uar_json *path = member(body, "path"), *value = member(body, "value");
 	const struct uar_json *other = find_other(body, names);
-	uar_str whole = text_member(body, "path");
+	uar_str whole = uar_json_text(body, "path");
 
 	if (other)
 		return refuse(c, "/updateDataModel", "an unknown member", other->key);
@@ -351,7 +342,7 @@ static uar_err check_message(struct checking *c, const struct uar_json *m)
 {
 	static const char *const keys[] = { "createSurface", "updateComponents",
 					    "updateDataModel" };
-	uar_str version = text_member(m, "version");
+	uar_str version = uar_json_text(m, "version");
 	const struct uar_json *body = NULL;
 	uar_err e;
 

@@ -29,6 +29,11 @@ enum uar_action_type uar_action_type_parse(uar_str text)
 	return (enum uar_action_type)i;
 }
 
+bool uar_action_needs_right(enum uar_action_type t)
+{
+	return !uar_action_info[t].input || t == UAR_ACTION_CREDENTIAL;
+}
+
 enum uar_verdict uar_verdict_parse(uar_str text)
 {
 	for (int i = UAR_VERDICT_ASK + 1; i < UAR_VERDICT_COUNT; i++)

@@ -31,6 +31,8 @@ struct uar_action_info {
 extern const struct uar_action_info uar_action_info[UAR_ACTION_TYPE_COUNT];
 /* UAR_ACTION_TYPE_COUNT: no type has that name. */
 enum uar_action_type uar_action_type_parse(uar_str text);
+/* A right or a credential is missing, and not something that an answer could say. */
+bool uar_action_needs_right(enum uar_action_type t);
 
 struct uar_verdict_info {
 	const char *text; /* "allow_for_session" */

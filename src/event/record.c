@@ -49,7 +49,7 @@ const struct uar_run_column_info uar_run_column_info[UAR_RUN_COLUMN_COUNT] = {
 
 bool uar_run_find_any(const struct uar_run_find *f)
 {
-	bool any = f->search.n || f->error_code.n || f->sorted || f->count;
+	bool any = f->search.n || f->error_code.n || f->status || f->waits || f->sorted || f->count;
 
 	for (int i = 0; i < UAR_RUN_COLUMN_COUNT; i++)
 		any = any || f->min[i].given || f->max[i].given;

@@ -13,11 +13,17 @@ struct uar_owner {
 /* Agents are entries of this plugin, which is UAR itself. */
 #define UAR_AGENT_PLUGIN "uar.agent"
 
+/* What a run waits for; "held": it needs more than its events to go on, a program for example. */
+#define UAR_WAITS_PERMISSION	  "permission"
+#define UAR_WAITS_INPUT		  "input"
+#define UAR_WAITS_HELD_PERMISSION "held_permission"
+#define UAR_WAITS_HELD_INPUT	  "held_input"
+
 /* What lists of runs show, filter and sort by. */
 struct uar_run_listed {
 	uar_str title;	     /* beginning of the message */
 	uar_str error_code;  /* of a run that failed */
-	uar_str waits;	     /* what it is parked for: "permission", "input"; empty: nothing */
+	uar_str waits;	     /* what it is parked for: one of UAR_WAITS_; empty: nothing */
 	int64_t due_us;	     /* when it has to be looked at; 0: not by time */
 	int64_t rank;	     /* place in the queue of its thread; 0: by age */
 	int64_t cost_micros; /* millionths of a dollar */
@@ -70,6 +76,8 @@ struct uar_run_bound {
 struct uar_run_find {
 	uar_str search;	    /* words of titles and messages; empty: any */
 	uar_str error_code; /* empty: any */
+	/* Words of which the run has one, ended by NULL; NULL: any. Static. */
+	const char *const *status, *const *waits;
 	struct uar_run_bound min[UAR_RUN_COLUMN_COUNT], max[UAR_RUN_COLUMN_COUNT];
 	bool sorted; /* by: */
 	enum uar_run_column sort;

@@ -62,6 +62,7 @@ struct uar_remote_card {
 enum uar_remote_how {
 	UAR_REMOTE_DONE,	/* the operation has ended as it should */
 	UAR_REMOTE_CUT,		/* the connection ended while more was expected */
+	UAR_REMOTE_QUIET,	/* it was left: the stream brought no event for too long */
 	UAR_REMOTE_UNREACHABLE, /* the outcome is not known; it may be tried again */
 	UAR_REMOTE_NOT_THERE,	/* the peer has no such task */
 	UAR_REMOTE_UNSUPPORTED, /* the peer cannot do that */

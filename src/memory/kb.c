@@ -82,7 +82,8 @@ uar_err kb_fail(struct uar_kb *kb, int rc, struct uar_error *error)
 
 	if (e == UAR_ESYNC) {
 		kb->unsure = true;
-		return uar_error_set(error, e, "knowledge: %s; whether it is kept is not known",
+		return uar_error_set(error, UAR_EUNKNOWN,
+				     "knowledge: %s; whether it is kept is not known",
 				     uar_err_text(e));
 	}
 	if (e == UAR_EIO && (why == EMFILE || why == ENFILE))

@@ -363,8 +363,7 @@ void kb_unindex_locked(struct uar_kb *kb, int64_t row)
 	(void)e;
 }
 
-/* --- what is left to do ------------------------------------------------------------------------
- */
+/* --- what is left to do --------------------------------------------------------------------- */
 
 uar_err uar_kb_next_pending(struct uar_kb *kb, const struct uar_kb_after *after,
 			    struct uar_arena *arena, struct uar_kb_pending *out,
@@ -440,8 +439,7 @@ uar_err uar_kb_retry_failed(struct uar_kb *kb, struct uar_error *error)
 	return e;
 }
 
-/* --- vectors of providers -----------------------------------------------------------------------
- */
+/* --- vectors of providers ------------------------------------------------------------------- */
 
 struct lacking {
 	struct uar_kb *kb;
@@ -529,8 +527,7 @@ uar_err uar_kb_save_vector(struct uar_kb *kb, uar_str model, const char *sha256,
 	return e;
 }
 
-/* --- rebuild ------------------------------------------------------------------------------------
- */
+/* --- rebuild -------------------------------------------------------------------------------- */
 
 uar_err kb_index_all(struct uar_kb *kb, struct uar_error *error)
 {

@@ -244,8 +244,7 @@ uar_err uar_kb_remove(struct uar_kb *kb, const struct uar_kb_place *place, uar_s
 	return e;
 }
 
-/* --- all of an owner ----------------------------------------------------------------------------
- */
+/* --- all of an owner ------------------------------------------------------------------------ */
 
 /* One document of the owner (by[0]), of the collection by[1] if that is not empty. UAR_ENOTFOUND:
  * there is none left. */

@@ -99,11 +99,26 @@ static void on_worker(struct uar_work *w)
 	j->run(j->k->kb, j);
 }
 
+bool uar_knowledge_is_broken(const struct uar_knowledge *k)
+{
+	return k && k->broken;
+}
+
+static void note_broken(struct uar_know_job *j)
+{
+	if (j->err != UAR_EUNKNOWN || j->k->broken)
+		return;
+	j->k->broken = true;
+	uar_log(j->k->o.log, UAR_LOG_ERROR, "kb.broken",
+		{ "detail", uar_str_c(uar_error_text(&j->error)) });
+}
+
 static void on_worked(struct uar_work *w)
 {
 	struct uar_know_job *j = UAR_OWNER(w, struct uar_know_job, work);
 
 	j->error.code = j->err;
+	note_broken(j);
 	if (j->done && !j->k->dead)
 		j->done(j);
 	else

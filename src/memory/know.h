@@ -32,6 +32,8 @@ UAR_MUST_CHECK uar_err uar_knowledge_create(const struct uar_knowledge_options *
 					    struct uar_knowledge **out, struct uar_error *error);
 /* Calls under way end without callbacks; NULL is fine. */
 void uar_knowledge_destroy(struct uar_knowledge *k);
+/* A sync failed: changes are refused until the server starts again. NULL is fine. */
+bool uar_knowledge_is_broken(const struct uar_knowledge *k);
 
 struct uar_know_job {
 	struct uar_work work;

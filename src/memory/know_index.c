@@ -135,8 +135,7 @@ static void run_vectors(struct uar_kb *kb, struct uar_know_job *j)
 	j->err = e;
 }
 
-/* --- on the loop --------------------------------------------------------------------------------
- */
+/* --- on the loop ---------------------------------------------------------------------------- */
 
 static void rest(struct uar_knowledge *k, int64_t wait_us)
 {
@@ -308,8 +307,7 @@ static uar_err start_program(struct uar_knowledge *k, struct index_job *x)
 	return UAR_OK;
 }
 
-/* --- a provider ---------------------------------------------------------------------------------
- */
+/* --- a provider ----------------------------------------------------------------------------- */
 
 /* What waits behind the document is at least found by its words. */
 static void note_silence(struct uar_knowledge *k, struct index_job *x)
@@ -364,8 +362,7 @@ static uar_err ask_vectors(struct uar_knowledge *k, struct index_job *x)
 	return uar_model_embed(to.model, &ask, &x->job.error);
 }
 
-/* --- the next one --------------------------------------------------------------------------------
- */
+/* --- the next one --------------------------------------------------------------------------- */
 
 /* It waits for something else than a worker, and the document fails if that cannot be had. */
 static void hold(struct uar_knowledge *k, struct index_job *x)

@@ -35,6 +35,7 @@ struct uar_knowledge {
 	size_t jobs;  /* not freed */
 	bool loading; /* vectors are being read into memory */
 	bool dead;    /* destroyed: the last job frees the rest */
+	bool broken;  /* as uar_knowledge_is_broken */
 	char *dir;
 	struct know_indexer index;
 	struct know_watcher *watcher; /* know_watch.c; NULL: no folder is watched */

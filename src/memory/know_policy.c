@@ -20,7 +20,7 @@ static void apply(struct uar_know_search *s, uar_str policy)
 	for (int i = 0; i < UAR_KB_MODE_COUNT; i++)
 		if (!s->mode_given && uar_str_is(mode, uar_kb_mode_names[i]))
 			s->q.mode = (enum uar_kb_mode)i;
-	add_words(s, uar_json_str(uar_json_get(j, UAR_STR("deny_labels")), UAR_STR("")));
+	add_words(s, uar_json_text(j, "deny_labels"));
 	if (!s->q.k)
 		s->q.k = (size_t)uar_json_int(uar_json_get(j, UAR_STR("top_k")), 0);
 	s->cite |= uar_json_bool(uar_json_get(j, UAR_STR("citation_required")), false);

@@ -335,7 +335,7 @@ struct uar_store_stats {
 	uint64_t fold_failures; /* a write-ahead log could not be folded in: it grows */
 	size_t queued;
 	enum uar_store_health health; /* as it was opened, or the last append or blob found it */
-	bool space;		      /* FULL: there is space again, the next one may succeed */
+	bool space;		      /* the next write is expected to find space */
 };
 
 struct uar_store_ops {

@@ -122,6 +122,44 @@ static void many_done(struct uar_append *a)
 	++*UAR_OWNER(a, struct many, a)->done;
 }
 
+struct counted_read {
+	struct uar_read r;
+	size_t *done;
+};
+
+static void count_read(struct uar_read *r)
+{
+	++*UAR_OWNER(r, struct counted_read, r)->done;
+}
+
+/* Many more than are kept at a time for a loop that is busy elsewhere. */
+BOTH(a_thousand_reads_at_once_are_all_answered, "")
+{
+	enum { READS = 1000 };
+	struct counted_read *reads = uar_zalloc(READS * sizeof *reads);
+	struct uar_facts f;
+	size_t done = 0;
+
+	REQUIRE(reads);
+	CHECK_INT(begin(w, &f, 1), UAR_OK);
+	for (size_t i = 0; i < READS; i++) {
+		reads[i].r = (struct uar_read){ .owner = f.owner,
+						.session_id = uar_str_c(f.session),
+						.limit = 10,
+						.done = count_read };
+		reads[i].done = &done;
+		CHECK_INT(w->store->ops->read(w->store, &reads[i].r), UAR_OK);
+	}
+	uar_pump_count(&w->pump, &done, READS);
+	for (size_t i = 0; i < READS; i++) {
+		CHECK_INT(reads[i].r.err, UAR_OK);
+		CHECK_INT((long long)reads[i].r.event_count, 3);
+		uar_store_read_fini(&reads[i].r);
+	}
+	uar_free(reads);
+	uar_facts_fini(&f);
+}
+
 /* Appends that do not wait for each other: the next follows what the last will be. */
 BOTH(sessions_interleave_and_appends_pipeline, "")
 {

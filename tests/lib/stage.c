@@ -44,7 +44,7 @@ uar_err uar_stage_create(const struct uar_stage_options *o, struct uar_runtime *
 	if (!e)
 		e = uar_reader_create(*out, &parts.reader);
 	if (!e)
-		e = uar_mailer_create(*out, o->peers, &parts.mailer);
+		e = uar_mailer_create(*out, o->peers, o->pushes, &parts.mailer);
 	if (o->parts)
 		*o->parts = parts;
 	return e;

@@ -38,6 +38,7 @@ struct uar_stage_options {
 	struct uar_entries *entries;
 	struct uar_agents *agents;
 	struct uar_peers *peers;
+	struct uar_pushes *pushes;
 	struct uar_tools *tools;
 	const char *fixtures_dir;
 	int64_t model_idle_us, run_timeout_us;

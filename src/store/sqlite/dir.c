@@ -99,30 +99,43 @@ uar_err sq_hold_db(struct sq_hold *h, int dir_fd, const char *path, struct uar_e
 	return uar_error_set(error, UAR_EIO, "%s: %s", path, strerror(errno));
 }
 
-uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error)
-{
-	h->log_fd = openat(dir_fd, "uar.db-wal", O_RDONLY | O_CLOEXEC);
-	return h->log_fd >= 0 ? UAR_OK
-			      : uar_error_set(error, UAR_EIO, "uar.db-wal: %s", strerror(errno));
-}
+static const char *const held_names[] = { "uar.db", "uar.db-wal" };
 
-/* fstat asks for the times as well, and times that were asked for make the next write note a new
- * one: on Linux from 6.13 on, a change of the inode, and 60 us, for every commit. */
-static bool is_removed(int fd)
+/* The number of the file that has this name; 0: none has; -1: it cannot be told. stat asks for the
+ * times as well, and times that were asked for make the next write note a new one: on Linux from
+ * 6.13 on, a change of the inode, and 60 us, for every commit. */
+static int64_t inode_of_name(int dir_fd, const char *name)
 {
 	struct statx few;
 	struct stat all;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_NLINK, &few) == 0 && few.stx_mask & STATX_NLINK)
-		return few.stx_nlink == 0;
-	return fstat(fd, &all) == 0 && all.st_nlink == 0; /* some sandboxes know no other */
+	if (statx(dir_fd, name, 0, STATX_INO, &few) == 0 && few.stx_mask & STATX_INO)
+		return (int64_t)few.stx_ino;
+	if (errno != ENOENT && fstatat(dir_fd, name, &all, 0) == 0)
+		return (int64_t)all.st_ino; /* some sandboxes know no other */
+	return errno == ENOENT ? 0 : -1;
+}
+
+uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error)
+{
+	h->log_fd = openat(dir_fd, "uar.db-wal", O_RDONLY | O_CLOEXEC);
+	if (h->log_fd < 0)
+		return uar_error_set(error, UAR_EIO, "uar.db-wal: %s", strerror(errno));
+	h->dir_fd = dir_fd;
+	for (size_t i = 0; i < ARRAY_LEN(held_names); i++)
+		h->inodes[i] = inode_of_name(dir_fd, held_names[i]);
+	return UAR_OK;
 }
 
 const char *sq_hold_lost(const struct sq_hold *h)
 {
-	if (is_removed(h->db_fd))
-		return "uar.db";
-	return is_removed(h->log_fd) ? "uar.db-wal" : NULL;
+	for (size_t i = 0; i < ARRAY_LEN(held_names); i++) {
+		int64_t now = inode_of_name(h->dir_fd, held_names[i]);
+
+		if (now >= 0 && h->inodes[i] > 0 && now != h->inodes[i])
+			return held_names[i];
+	}
+	return NULL;
 }
 
 void sq_hold_end(struct sq_hold *h)
@@ -131,5 +144,5 @@ void sq_hold_end(struct sq_hold *h)
 		close(h->db_fd);
 	if (h->log_fd >= 0)
 		close(h->log_fd);
-	*h = (struct sq_hold){ -1, -1 };
+	*h = (struct sq_hold){ .db_fd = -1, .log_fd = -1 };
 }

@@ -75,17 +75,20 @@ TEST(a_removed_file_ends_the_store, "")
 	static const char *const names[] = { "uar.db", "uar.db-wal" };
 
 	name_dirs();
-	for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+	for (size_t n = 0; n < 2 * ARRAY_LEN(names); n++) {
+		size_t i = n / 2;
+		bool moved = n % 2; /* it has another name then */
 		struct uar_store_stats st;
 		struct uar_facts f;
 		struct world w;
-		char path[500];
+		char path[500], away[500];
 
 		REQUIRE(open_in(&w, one) == UAR_OK);
-		uar_facts_init(&f, w.store, i + 1);
+		uar_facts_init(&f, w.store, n + 1);
 		REQUIRE(uar_facts_begin(&w.pump, w.store, &f) == UAR_OK);
 		in(one, names[i], path);
-		REQUIRE(unlink(path) == 0);
+		in(one, "elsewhere", away);
+		REQUIRE((moved ? rename(path, away) : unlink(path)) == 0);
 		CHECK_INT(uar_facts_go_on(&w.pump, w.store, &f, 1), UAR_EUNKNOWN);
 		w.store->ops->stats(w.store, &st);
 		CHECK_INT(st.health, UAR_STORE_BROKEN);
@@ -100,4 +103,27 @@ TEST(a_removed_file_ends_the_store, "")
 		}
 		uar_facts_fini(&f);
 	}
+}
+
+/* A file of that name is there, and another one is written to. */
+TEST(a_replaced_file_ends_the_store, "")
+{
+	struct uar_facts f;
+	struct world w;
+	char path[500], away[500];
+	FILE *other;
+
+	name_dirs();
+	REQUIRE(open_in(&w, one) == UAR_OK);
+	uar_facts_init(&f, w.store, 1);
+	REQUIRE(uar_facts_begin(&w.pump, w.store, &f) == UAR_OK);
+	in(one, "uar.db-wal", path);
+	in(one, "elsewhere", away);
+	REQUIRE(rename(path, away) == 0);
+	other = fopen(path, "w");
+	REQUIRE(other);
+	fclose(other);
+	CHECK_INT(uar_facts_go_on(&w.pump, w.store, &f, 1), UAR_EUNKNOWN);
+	shut(&w);
+	uar_facts_fini(&f);
 }

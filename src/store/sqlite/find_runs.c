@@ -14,20 +14,40 @@ struct finding {
 	size_t count;
 };
 
-static void add_filter(struct finding *f, const char *sql, struct sq_val v)
+static void add_value(struct finding *f, struct sq_val v)
 {
 	if (f->count == MOST_FILTERS) {
 		f->sql.err = UAR_ETOOBIG;
 		return;
 	}
-	uar_buf_printf(&f->sql, " AND %s?%zu", sql, FIRST_FILTER + f->count);
+	uar_buf_printf(&f->sql, "?%zu", FIRST_FILTER + f->count);
 	f->vals[f->count++] = v;
+}
+
+static void add_filter(struct finding *f, const char *sql, struct sq_val v)
+{
+	uar_buf_printf(&f->sql, " AND %s", sql);
+	add_value(f, v);
 }
 
 static void add_text(struct finding *f, const char *sql, uar_str text)
 {
 	if (text.n)
 		add_filter(f, sql, (struct sq_val){ .kind = SQ_TEXT, .s = text });
+}
+
+/* No run has a word of an empty list. */
+static void add_words(struct finding *f, const char *column, const char *const *words)
+{
+	if (!words)
+		return;
+	uar_buf_printf(&f->sql, " AND %s IN (", column);
+	for (size_t i = 0; words[i]; i++) {
+		if (i)
+			uar_buf_add_char(&f->sql, ',');
+		add_value(f, (struct sq_val){ .kind = SQ_TEXT, .s = uar_str_c(words[i]) });
+	}
+	uar_buf_add_char(&f->sql, ')');
 }
 
 static void add_bounds(struct finding *f)
@@ -65,6 +85,8 @@ static void add_filters(struct finding *f, uar_str match)
 	add_text(f, "r.agent_id = ", q->agent_id);
 	add_text(f, "r.thread_id = ", q->thread_id);
 	add_text(f, "r.error_code = ", q->find->error_code);
+	add_words(f, "r.status", q->find->status);
+	add_words(f, "r.waits", q->find->waits);
 	if (q->prefix.n) {
 		add_text(f, "r.run_id >= ", q->prefix);
 		add_text(f, "r.run_id < ", q->prefix);

@@ -60,7 +60,7 @@ static uar_err read_view(struct sq_store *s, struct sq_mark_view *v, struct uar_
 {
 	struct sq_conn *c = &s->writer.conn;
 	int64_t sum = 0;
-	uar_err e = sq_mark_load(s->dir_fd, &v->file, error);
+	uar_err e = sq_mark_load(s->dir_fd, &v->file, &v->moved, error);
 
 	if (e == UAR_ECORRUPT) {
 		uar_log(s->log, UAR_LOG_WARN, "store.mark_damaged",
@@ -97,6 +97,9 @@ static void report_history(const struct sq_store *s, enum sq_history h,
 			       "the log is another one than was acknowledged: another copy was "
 			       "restored",
 			       UAR_LOG_ERROR },
+		[SQ_PUT_BACK] = { "store.put_back",
+				  "an earlier copy was restored into the same files",
+				  UAR_LOG_WARN },
 	};
 	char known[24], here[24], now[24];
 
@@ -116,51 +119,80 @@ static uar_err set_stored(struct sq_conn *c, const struct sq_mark *m, struct uar
 	return sq_run(c, SQ_MARK_SET, SQ_VALS(SQ_T(uar_str_n(text, SQ_MARK_TEXT))), error);
 }
 
-static uar_err open_file(struct sq_store *s, struct uar_error *error)
-{
-	int fd = openat(s->dir_fd, "uar.mark",
-			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-	struct stat st;
+enum { MARK_FLAGS = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK };
 
-	s->writer.mark.fd = fd;
-	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-		return UAR_OK;
-	return uar_error_set(error, fd < 0 && errno == ENOSPC ? UAR_EDISKFULL : UAR_EIO,
-			     "uar.mark: %s", fd < 0 ? strerror(errno) : "not a regular file");
+static bool write_mark_to(struct sq_mark_file *f, int fd, const struct sq_mark *here)
+{
+	f->fd = fd;
+	f->acked = *here;
+	f->acked.of_mark = true;
+	f->written = -1;
+	if (fd >= 0)
+		sq_mark_place(fd, &f->acked);
+	return fd >= 0 && sq_mark_flush(f);
 }
 
-/* Without space an old mark does no harm, but for a new incarnation, which the next start would
- * not see. */
+/* Writes the mark to uar.mark.new, then renames it: uar.mark is never incomplete. */
+static bool replace_mark_file(struct sq_store *s, const struct sq_mark *here)
+{
+	struct sq_mark_file *f = &s->writer.mark;
+	int fd = openat(s->dir_fd, "uar.mark.new", MARK_FLAGS | O_CREAT | O_TRUNC, 0600), why;
+
+	if (write_mark_to(f, fd, here) &&
+	    !renameat(s->dir_fd, "uar.mark.new", s->dir_fd, "uar.mark"))
+		return true;
+	why = errno;
+	if (fd >= 0) {
+		close(fd);
+		unlinkat(s->dir_fd, "uar.mark.new", 0);
+	}
+	f->fd = -1;
+	errno = why;
+	return false;
+}
+
+/* On a full disk the old mark is kept, unless the incarnation is new: the next start would not
+ * notice that one. */
 static uar_err keep_mark(struct sq_store *s, const struct sq_mark_view *v, bool is_new,
 			 struct uar_error *error)
 {
-	struct sq_mark_file *f = &s->writer.mark;
+	struct stat st;
 	uar_err e = UAR_OK;
 
 	if (is_new || !v->stored.incarnation)
 		e = set_stored(&s->writer.conn, &v->here, error);
-	if (!e)
-		e = open_file(s, error);
-	f->acked = v->here;
-	f->written = -1;
-	if (!e && !sq_mark_flush(f) && is_new)
-		e = uar_error_set(error, UAR_EDISKFULL, "uar.mark: %s", strerror(errno));
-	if (e != UAR_EDISKFULL || is_new)
+	if (e == UAR_EDISKFULL && !is_new) {
+		*error = (struct uar_error){ 0 };
+		return UAR_OK;
+	}
+	if (e)
 		return e;
-	*error = (struct uar_error){ 0 };
+	if (!fstatat(s->dir_fd, "uar.mark", &st, AT_SYMLINK_NOFOLLOW) && !S_ISREG(st.st_mode))
+		return uar_error_set(error, UAR_EIO, "uar.mark: not a regular file");
+	if (replace_mark_file(s, &v->here))
+		return UAR_OK;
+	if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG)
+		return uar_error_set(error, UAR_EIO, "uar.mark: %s", strerror(errno));
+	if (is_new)
+		return uar_error_set(error, UAR_EDISKFULL, "uar.mark: %s", strerror(errno));
+	(void)write_mark_to(&s->writer.mark, openat(s->dir_fd, "uar.mark", MARK_FLAGS), &v->here);
 	return UAR_OK;
 }
 
 bool sq_mark_flush(struct sq_mark_file *f)
 {
 	char text[SQ_MARK_TEXT + 1];
+	ssize_t n;
 
 	f->at = uar_clock_mono(&uar_clock_system);
 	if (f->fd < 0 || f->written == f->acked.pos)
 		return true;
 	f->written = f->acked.pos;
 	sq_mark_write(&f->acked, text);
-	return pwrite(f->fd, text, SQ_MARK_TEXT, 0) == SQ_MARK_TEXT;
+	n = pwrite(f->fd, text, SQ_MARK_TEXT, 0);
+	if (n >= 0 && n < SQ_MARK_TEXT)
+		errno = ENOSPC;
+	return n == SQ_MARK_TEXT;
 }
 
 uar_err sq_incarnation_open(struct sq_store *s, struct uar_error *error)

@@ -119,7 +119,7 @@ static uar_err verify(const char *name)
 
 TEST(a_mark_is_read_as_it_was_written, "")
 {
-	struct sq_mark m = { 7, INT64_MAX, 0xdeadbeef, UINT64_MAX, 5, 1700000000000000 }, got;
+	struct sq_mark m = { 7, INT64_MAX, 0xdeadbeef, UINT64_MAX, 5, 1700000000000000, true }, got;
 	char text[SQ_MARK_TEXT + 1];
 	uar_str s = uar_str_n(text, SQ_MARK_TEXT);
 
@@ -127,7 +127,8 @@ TEST(a_mark_is_read_as_it_was_written, "")
 	CHECK_INT(strlen(text), SQ_MARK_TEXT);
 	REQUIRE(sq_mark_read(s, &got) == UAR_OK);
 	CHECK(got.incarnation == 7 && got.pos == INT64_MAX && got.sum == 0xdeadbeef);
-	CHECK(got.device == UINT64_MAX && got.inode == 5 && got.born_us == m.born_us);
+	CHECK(got.device == UINT64_MAX && got.inode == 5 && got.born_us == m.born_us &&
+	      got.of_mark);
 	for (size_t i = 0; i < SQ_MARK_TEXT; i++) { /* every bit counts */
 		for (int bit = 0; bit < 8; bit++) {
 			text[i] = (char)(text[i] ^ 1 << bit);
@@ -169,26 +170,32 @@ TEST(places_are_compared_by_what_a_start_of_the_machine_keeps, "")
 
 TEST(histories_by_table, "")
 {
-	const struct sq_mark at10 = { 1, 10, 5, 1, 1, 0 }, at12 = { 1, 12, 6, 1, 1, 0 };
-	const struct sq_mark later = { 2, 10, 5, 1, 1, 0 }, away = { 1, 10, 5, 1, 2, 0 };
-	const struct sq_mark none = { 0 };
+	const struct sq_mark at10 = { 1, 10, 5, 1, 1, 0, false };
+	const struct sq_mark at12 = { 1, 12, 6, 1, 1, 0, false };
+	const struct sq_mark later = { 2, 10, 5, 1, 1, 0, false };
+	const struct sq_mark away = { 1, 10, 5, 1, 2, 0, false };
+	const struct sq_mark own = { 1, 10, 5, 1, 7, 0, true }, none = { 0 };
 	const struct {
 		struct sq_mark_view v;
 		enum sq_history want;
 	} rows[] = {
-		{ { at10, none, none, false }, SQ_SAME }, /* new, or of an older version */
-		{ { at10, at10, at10, false }, SQ_SAME },
-		{ { at12, at10, at10, false }, SQ_SAME }, /* the mark is behind */
-		{ { at12, none, at10, false }, SQ_SAME }, /* it was removed */
-		{ { at12, at10, none, false }, SQ_SAME },
-		{ { at10, at12, at10, false }, SQ_CUT },
-		{ { at10, at10, at10, true }, SQ_OTHER },
-		{ { at10, later, at10, false }, SQ_OTHER }, /* restored into the same file */
-		{ { later, at10, later, false }, SQ_SAME }, /* killed before it was marked */
-		{ { away, none, at10, false }, SQ_COPIED },
-		{ { away, at10, away, false }, SQ_COPIED },
+		{ { at10, none, none, false, false }, SQ_SAME }, /* new, or of an older version */
+		{ { at10, at10, at10, false, false }, SQ_SAME },
+		{ { at12, at10, at10, false, false }, SQ_SAME }, /* the mark is behind */
+		{ { at12, none, at10, false, false }, SQ_SAME }, /* it was removed */
+		{ { at12, at10, none, false, false }, SQ_SAME },
+		{ { at10, at12, at10, false, false }, SQ_CUT },
+		{ { at10, at10, at10, true, false }, SQ_OTHER },
+		{ { at10, later, at10, false, false }, SQ_OTHER }, /* restored into the same file */
+		{ { later, at10, later, false, false }, SQ_SAME }, /* killed before it was marked */
+		{ { away, none, at10, false, false }, SQ_COPIED },
+		{ { away, at10, away, false, false }, SQ_COPIED },
+		{ { at10, at10, own, false, false }, SQ_SAME },
+		{ { at10, at10, own, false, true }, SQ_PUT_BACK },
+		{ { at10, at10, own, true, true }, SQ_OTHER },
+		{ { away, at10, own, false, true }, SQ_COPIED },
 	};
-	struct sq_mark_view v = { later, later, at10, false };
+	struct sq_mark_view v = { later, later, at10, false, false };
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
 		CHECK_MSG(sq_mark_compare(&rows[i].v) == rows[i].want, "row %zu", i);
@@ -255,6 +262,31 @@ TEST(an_older_copy_is_a_new_incarnation, "")
 	CHECK_INT(incarnation_of(dir), second);
 	copy_file(copy, dir, "uar.db", SIZE_MAX); /* and again */
 	CHECK(incarnation_of(dir) > second);
+}
+
+/* Whatever was there is overwritten, and keeps its inode. */
+TEST(a_whole_directory_that_is_put_back_is_a_new_incarnation, "")
+{
+	static const char *const names[] = { "uar.db", "uar.db-wal", "uar.mark" };
+
+	for (unsigned more = 0; more < 2; more++) { /* also if nothing was written meanwhile */
+		uint64_t second;
+
+		name_dirs();
+		add_session(dir, 1);
+		copy_dir(dir, copy);
+		CHECK_INT(incarnation_of(dir), 1);
+		if (more)
+			add_session(dir, 2);
+		for (size_t i = 0; i < ARRAY_LEN(names); i++)
+			copy_file(copy, dir, names[i], SIZE_MAX);
+		CHECK_INT(verify(dir), UAR_OK); /* nothing is missing that it knows of */
+		second = incarnation_of(dir);
+		CHECK(second > 1);
+		CHECK_INT(incarnation_of(dir), second);
+		add_session(dir, 3);
+		CHECK_INT(incarnation_of(dir), second);
+	}
 }
 
 TEST(another_history_of_the_same_length_is_noticed, "")

@@ -12,16 +12,16 @@
 
 #include "base/crc32c.h"
 
-static const char magic[] = "uar-mark-1 ";
-enum { SUMMED = SQ_MARK_TEXT - 9 }; /* before the sum of the text itself */
+static const char magic[] = "uar-mark-"; /* "1 " with the place of uar.db, "2 " of itself */
+enum { SUMMED = SQ_MARK_TEXT - 9 };	 /* before the sum of the text itself */
 
 void sq_mark_write(const struct sq_mark *m, char out[SQ_MARK_TEXT + 1])
 {
 	snprintf(out, SQ_MARK_TEXT + 1,
-		 "%s%016" PRIx64 " %016" PRIx64 " %08" PRIx32 " %016" PRIx64 " %016" PRIx64
+		 "%s%c %016" PRIx64 " %016" PRIx64 " %08" PRIx32 " %016" PRIx64 " %016" PRIx64
 		 " %016" PRIx64 " ",
-		 magic, m->incarnation, (uint64_t)m->pos, m->sum, m->device, m->inode,
-		 (uint64_t)m->born_us);
+		 magic, m->of_mark ? '2' : '1', m->incarnation, (uint64_t)m->pos, m->sum, m->device,
+		 m->inode, (uint64_t)m->born_us);
 	snprintf(out + SUMMED, 10, "%08" PRIx32 "\n", uar_crc32c(0, out, SUMMED));
 }
 
@@ -50,31 +50,36 @@ uar_err sq_mark_read(uar_str text, struct sq_mark *out)
 	static const size_t digits[] = { 16, 16, 8, 16, 16, 16, 8 };
 	uint64_t v[7];
 	uar_str rest;
+	char kind;
 
 	if (text.n != SQ_MARK_TEXT || memcmp(text.p, magic, sizeof magic - 1) != 0)
 		return UAR_ECORRUPT;
-	rest = uar_str_n(text.p + sizeof magic - 1, text.n - (sizeof magic - 1));
+	kind = text.p[sizeof magic - 1];
+	if ((kind != '1' && kind != '2') || text.p[sizeof magic] != ' ')
+		return UAR_ECORRUPT;
+	rest = uar_str_from(text, sizeof magic + 1);
 	for (size_t i = 0; i < 7; i++)
 		if (!take_hex(&rest, digits[i], &v[i]))
 			return UAR_ECORRUPT;
 	if (v[6] != uar_crc32c(0, text.p, SUMMED) || !v[0] || v[0] > INT64_MAX || v[1] > INT64_MAX)
 		return UAR_ECORRUPT;
-	*out = (struct sq_mark){ v[0], (int64_t)v[1], (uint32_t)v[2], v[3], v[4], (int64_t)v[5] };
+	*out = (struct sq_mark){ v[0], (int64_t)v[1], (uint32_t)v[2], v[3],
+				 v[4], (int64_t)v[5], kind == '2' };
 	return UAR_OK;
 }
 
-void sq_mark_place(int db_fd, struct sq_mark *out)
+void sq_mark_place(int fd, struct sq_mark *out)
 {
 	struct statx x;
 	struct stat st;
 
 	out->born_us = 0;
-	if (statx(db_fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &x) == 0) {
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &x) == 0) {
 		out->device = makedev(x.stx_dev_major, x.stx_dev_minor);
 		out->inode = x.stx_ino;
 		if (x.stx_mask & STATX_BTIME)
 			out->born_us = x.stx_btime.tv_sec * 1000000 + x.stx_btime.tv_nsec / 1000;
-	} else if (fstat(db_fd, &st) == 0) { /* some sandboxes know no other */
+	} else if (fstat(fd, &st) == 0) { /* some sandboxes know no other */
 		out->device = st.st_dev;
 		out->inode = st.st_ino;
 	}
@@ -96,24 +101,25 @@ static bool is_blank(const char *p, ssize_t n)
 	return n == 0;
 }
 
-uar_err sq_mark_load(int dir_fd, struct sq_mark *out, struct uar_error *error)
+uar_err sq_mark_load(int dir_fd, struct sq_mark *out, bool *out_moved, struct uar_error *error)
 {
 	char text[SQ_MARK_TEXT + 1];
+	struct sq_mark at = { 0 }, m = { 0 };
 	int fd = openat(dir_fd, "uar.mark", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof text);
 	int why = errno;
 
-	*out = (struct sq_mark){ 0 };
-	if (fd >= 0)
+	if (fd >= 0) {
+		sq_mark_place(fd, &at);
 		close(fd);
-	if (fd < 0 && why == ENOENT)
-		return UAR_OK;
-	if (n < 0)
+	}
+	if (n < 0 && (fd >= 0 || why != ENOENT))
 		return uar_error_set(error, UAR_EIO, "uar.mark: %s", strerror(why));
-	if (is_blank(text, n))
-		return UAR_OK;
-	if (sq_mark_read(uar_str_n(text, (size_t)n), out))
+	if (n > 0 && !is_blank(text, n) && sq_mark_read(uar_str_n(text, (size_t)n), &m))
 		return uar_error_set(error, UAR_ECORRUPT, "uar.mark is damaged");
+	*out = m;
+	if (out_moved)
+		*out_moved = m.of_mark && !sq_mark_same_place(&m, &at);
 	return UAR_OK;
 }
 
@@ -122,7 +128,8 @@ enum sq_history sq_mark_compare(const struct sq_mark_view *v)
 	const struct sq_mark *known[] = { &v->stored, &v->file };
 
 	for (size_t i = 0; i < 2; i++)
-		if (known[i]->incarnation && !sq_mark_same_place(known[i], &v->here))
+		if (known[i]->incarnation && !known[i]->of_mark &&
+		    !sq_mark_same_place(known[i], &v->here))
 			return SQ_COPIED;
 	if (!v->file.incarnation)
 		return SQ_SAME;
@@ -130,7 +137,9 @@ enum sq_history sq_mark_compare(const struct sq_mark_view *v)
 		return SQ_CUT;
 	if (v->stored.incarnation && v->file.incarnation > v->stored.incarnation)
 		return SQ_OTHER;
-	return v->row_differs ? SQ_OTHER : SQ_SAME;
+	if (v->row_differs)
+		return SQ_OTHER;
+	return v->moved ? SQ_PUT_BACK : SQ_SAME;
 }
 
 uint64_t sq_mark_next(const struct sq_mark_view *v, int64_t wall_us)

@@ -1,7 +1,11 @@
 /* reader.c - the threads that answer reads, each with a connection of its own.
  *
  * Operations wait in one bounded queue, in order of arrival. Blobs are read and
- * written here too: they wait for the disk like everything else. */
+ * written here too: they wait for the disk like everything else.
+ *
+ * A result uses memory until the loop takes it. The threads stop when
+ * UAR_LIMIT_READS_UNDELIVERED operations run or wait for the loop, and go on as
+ * the loop takes them. */
 #include "store/sqlite/sqlite_int.h"
 
 #include "base/alloc.h"
@@ -24,17 +28,34 @@ uar_err sq_readers_add(struct sq_readers *p, struct uar_task *task)
 	return e;
 }
 
+void sq_readers_delivered(struct sq_readers *p)
+{
+	bool wake;
+
+	pthread_mutex_lock(&p->lock);
+	wake = p->undelivered-- == UAR_LIMIT_READS_UNDELIVERED;
+	pthread_mutex_unlock(&p->lock);
+	if (wake) /* all threads wait at the limit */
+		pthread_cond_broadcast(&p->wake);
+}
+
+static bool may_take(const struct sq_readers *p)
+{
+	return !uar_list_empty(&p->queue) && p->undelivered < UAR_LIMIT_READS_UNDELIVERED;
+}
+
 static struct uar_task *take(struct sq_readers *p)
 {
 	struct uar_task *t = NULL;
 
 	pthread_mutex_lock(&p->lock);
-	while (uar_list_empty(&p->queue) && !p->stop)
+	while (!may_take(p) && !p->stop)
 		pthread_cond_wait(&p->wake, &p->lock);
 	if (!p->stop) {
 		t = UAR_OWNER(p->queue.next, struct uar_task, node);
 		uar_list_remove(&t->node);
 		p->queued--;
+		p->undelivered++;
 		p->reads++;
 	}
 	pthread_mutex_unlock(&p->lock);

@@ -305,23 +305,15 @@ void sq_log_get(sqlite3_stmt *st, struct sq_log_row *out)
 	};
 }
 
-static void write_id(struct uar_jw *w, const char *key, uar_str id)
-{
-	if (id.n)
-		uar_jw_str(w, key, id);
-	else
-		uar_jw_null(w, key);
-}
-
 uar_err sq_spine_write(struct uar_buf *out, const struct sq_spine *s)
 {
 	struct uar_jw w = uar_jw_begin(out);
 
 	uar_jw_obj(&w, NULL);
-	write_id(&w, "thread_id", s->thread);
-	write_id(&w, "turn_id", s->turn);
-	write_id(&w, "task_id", s->task);
-	write_id(&w, "attempt_id", s->attempt);
+	uar_jw_str_or_null(&w, "thread_id", s->thread);
+	uar_jw_str_or_null(&w, "turn_id", s->turn);
+	uar_jw_str_or_null(&w, "task_id", s->task);
+	uar_jw_str_or_null(&w, "attempt_id", s->attempt);
 	uar_jw_close(&w);
 	return uar_jw_end(&w);
 }

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <sys/statvfs.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -177,6 +178,7 @@ static uar_err sq_append(struct uar_store *base, struct uar_append *a)
 		struct STRUCT *q = UAR_OWNER(t, struct STRUCT, task);                              \
 		struct sq_store *s = q->internal;                                                  \
                                                                                                    \
+		sq_readers_delivered(&s->readers);                                                 \
 		finished(s, q->err);                                                               \
 		keep_brief(s, q->err, &q->error);                                                  \
 		q->internal = NULL;                                                                \
@@ -390,6 +392,21 @@ static bool has_space(const struct sq_store *s, uint64_t bytes)
 	return fs.f_blocks == 0 || (uint64_t)fs.f_bavail * fs.f_frsize >= bytes;
 }
 
+/* A quota, or a limit for the size of files, does not show in the free space of the disk, and
+ * refuses large writes while small ones pass. (A blob may be larger than the free space.) */
+void sq_note_full(struct sq_store *s)
+{
+	if (has_space(s, UAR_LIMIT_STORE_SPACE))
+		atomic_store(&s->limited_us, uar_clock_mono(&uar_clock_system));
+}
+
+static bool was_limited(const struct sq_store *s)
+{
+	int64_t at = atomic_load(&s->limited_us);
+
+	return at && uar_clock_mono(&uar_clock_system) - at < UAR_LIMIT_STORE_LIMITED_MS * 1000LL;
+}
+
 static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 {
 	struct sq_store *s = store_of(base);
@@ -407,7 +424,8 @@ static void sq_stats(struct uar_store *base, struct uar_store_stats *out)
 	pthread_mutex_unlock(&s->readers.lock);
 	if (blobs_full && out->health == UAR_STORE_FINE)
 		out->health = UAR_STORE_FULL;
-	out->space = out->health != UAR_STORE_FULL || has_space(s, UAR_LIMIT_STORE_SPACE);
+	out->space = !was_limited(s) &&
+		     (out->health != UAR_STORE_FULL || has_space(s, UAR_LIMIT_STORE_SPACE));
 }
 
 static void drained_task(struct uar_task *t)
@@ -611,7 +629,7 @@ uar_err uar_store_sqlite_create(const struct uar_store_options *o, struct uar_st
 	s->call.broken = o->broken;
 	s->call.broken_ctx = o->ctx;
 	s->dir_fd = s->lock_fd = -1;
-	s->writer.hold = (struct sq_hold){ -1, -1 };
+	s->writer.hold = (struct sq_hold){ .db_fd = -1, .log_fd = -1 };
 	s->writer.mark.fd = -1;
 	sq_busy_init(&s->writer.busy, o->log);
 	sq_sweep_init(&s->sweep);

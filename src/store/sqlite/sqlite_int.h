@@ -177,14 +177,16 @@ char *sq_db_path(const char *dir); /* uar_free; NULL: no memory */
 /* The files themselves, for as long as SQLite has them open. */
 struct sq_hold {
 	int db_fd, log_fd; /* -1: not held */
+	int dir_fd;
+	int64_t inodes[2]; /* of uar.db and its log, as they were opened; -1: unknown */
 };
 /* Makes uar.db if it is not there, for its owner alone; UAR_ELOCKED: another process has it. */
 UAR_MUST_CHECK uar_err sq_hold_db(struct sq_hold *h, int dir_fd, const char *path,
 				  struct uar_error *error);
 /* After SQLite has opened it. */
 UAR_MUST_CHECK uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error);
-/* The one that was removed from its directory, so that nobody will find what is written to it;
- * NULL: none. */
+/* The one that was removed from its directory, moved or replaced, so that the next start will not
+ * find what is written to it; NULL: none. */
 const char *sq_hold_lost(const struct sq_hold *h);
 void sq_hold_end(struct sq_hold *h); /* after SQLite has closed them */
 
@@ -418,6 +420,8 @@ UAR_MUST_CHECK uar_err sq_writer_add(struct sq_writer *w, struct sq_op *op, bool
 void sq_writer_wake(struct sq_writer *w);
 /* A sync failed somewhere: nothing is acknowledged from now on. Any thread. */
 void sq_writer_break(struct sq_writer *w, const struct uar_error *error);
+/* sqlite.c: call when an append was refused for want of space. */
+void sq_note_full(struct sq_store *s);
 
 /* --- reader.c: the reader pool ------------------------------------------------------ */
 struct sq_store;
@@ -445,6 +449,7 @@ struct sq_readers {
 	pthread_cond_t wake;
 	struct uar_list queue; /* of uar_task.node */
 	size_t queued;
+	size_t undelivered; /* running, or finished and not yet taken by the loop */
 	uint64_t reads;
 	bool stop;
 	bool blobs_full; /* the last blob met a full disk: under `lock` */
@@ -460,6 +465,8 @@ UAR_MUST_CHECK uar_err sq_readers_start(struct sq_readers *p, struct sq_store *s
 void sq_readers_stop(struct sq_readers *p); /* not started is fine */
 /* Runs the operation on a reader, then its task's fn on the loop. */
 UAR_MUST_CHECK uar_err sq_readers_add(struct sq_readers *p, struct uar_task *task);
+/* Call on the loop, once for each operation that it takes. */
+void sq_readers_delivered(struct sq_readers *p);
 
 /* What an operation asks for, told by its task's fn (sqlite.c). */
 void sq_reader_run(struct sq_reader *rd, struct uar_task *task);
@@ -580,7 +587,9 @@ struct sq_store {
 	struct uar_done *done;
 	struct sq_writer writer;
 	struct sq_readers readers;
-	struct sq_sweep sweep;	  /* its reader's alone */
+	_Atomic int64_t
+		limited_us;    /* when a write met a limit although the disk has space; 0: never */
+	struct sq_sweep sweep; /* its reader's alone */
 	struct uar_list clearing; /* of struct sq_unstage; the loop's */
 	struct uar_arena scratch; /* of checks, on the loop */
 	struct sq_op *free_ops;

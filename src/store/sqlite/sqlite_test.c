@@ -1,5 +1,9 @@
 /* sqlite_test.c - what only a store on disk can do: come back. */
 #include "store/world_test.h"
+#include "store/sqlite/sqlite_int.h"
+
+#include "base/alloc.h"
+#include "store/limits.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -520,4 +524,53 @@ TEST(a_damaged_blob_is_noticed, "")
 	printf("  (expected) ");
 	CHECK_INT(uar_store_sqlite_verify(dir, no_damage, &bad, NULL), UAR_ECORRUPT);
 	CHECK_INT(bad, 1);
+}
+
+/* --- reads that the loop does not take --------------------------------------------------- */
+
+static void ignore_read(struct uar_read *r)
+{
+	(void)r;
+}
+
+static size_t finished_reads(struct sq_store *s)
+{
+	size_t n = 0;
+
+	pthread_mutex_lock(&s->done->lock);
+	UAR_LIST_EACH (it, &s->done->finished)
+		n++;
+	pthread_mutex_unlock(&s->done->lock);
+	return n;
+}
+
+TEST(reads_stop_until_the_loop_takes_their_results, "")
+{
+	enum { READS = 1000 };
+	struct uar_read *r = uar_zalloc(READS * sizeof *r);
+	struct uar_facts f;
+	struct world w;
+	struct sq_store *s;
+
+	REQUIRE(r);
+	open_world(&w, true);
+	s = UAR_OWNER(w.store, struct sq_store, base);
+	CHECK_INT(begin(&w, &f, 1), UAR_OK);
+	for (size_t i = 0; i < READS; i++) {
+		r[i] = (struct uar_read){ .owner = f.owner,
+					  .session_id = uar_str_c(f.session),
+					  .limit = 10,
+					  .done = ignore_read };
+		CHECK_INT(w.store->ops->read(w.store, &r[i]), UAR_OK);
+	}
+	while (finished_reads(s) < UAR_LIMIT_READS_UNDELIVERED)
+		sched_yield();
+	for (int i = 0; i < 1000; i++) /* time to take more */
+		sched_yield();
+	CHECK_INT((long long)finished_reads(s), UAR_LIMIT_READS_UNDELIVERED);
+	close_world(&w); /* takes all of them */
+	for (size_t i = 0; i < READS; i++)
+		uar_store_read_fini(&r[i]);
+	uar_free(r);
+	uar_facts_fini(&f);
 }

@@ -473,7 +473,7 @@ static uar_err check_mark(struct check *k, int dir_fd)
 {
 	struct sq_mark m = { 0 };
 	int64_t sum = -1;
-	uar_err e = sq_mark_load(dir_fd, &m, k->error);
+	uar_err e = sq_mark_load(dir_fd, &m, NULL, k->error);
 
 	if (!e && m.pos)
 		e = sq_log_sum_at(&k->c, m.pos, &sum, k->error);
@@ -542,11 +542,11 @@ static uar_err open_and_check(struct check *k, const char *path, int dir_fd)
 	return e;
 }
 
-/* There is no database. Was there one? */
+/* The database is empty. Was there anything in it? */
 static uar_err check_lost(struct check *k, int dir_fd)
 {
 	struct sq_mark m = { 0 };
-	uar_err e = sq_mark_load(dir_fd, &m, k->error);
+	uar_err e = sq_mark_load(dir_fd, &m, NULL, k->error);
 
 	if (!e && m.pos)
 		say(k, "uar.mark: position %lld was acknowledged, and there is no log",
@@ -559,7 +559,9 @@ static uar_err check_files(struct check *k, const char *path, int dir_fd)
 	uar_err e = check_wal(k, path, dir_fd);
 
 	if (!e)
-		e = sq_db_empty(dir_fd) ? check_lost(k, dir_fd) : open_and_check(k, path, dir_fd);
+		e = sq_db_empty(dir_fd) ? UAR_ENOTFOUND : open_and_check(k, path, dir_fd);
+	if (e == UAR_ENOTFOUND)
+		e = check_lost(k, dir_fd);
 	if (e == UAR_ENOTFOUND)
 		uar_error_set(k->error, e,
 			      "uar.db is empty, as after a first start that was cut off");

@@ -315,6 +315,8 @@ static void note_space(struct sq_writer *w, uar_err e, bool wrote)
 {
 	if (e != UAR_EDISKFULL && (e || !wrote))
 		return;
+	if (e)
+		sq_note_full(UAR_OWNER(w, struct sq_store, writer));
 	pthread_mutex_lock(&w->lock);
 	if (w->health != UAR_STORE_BROKEN)
 		w->health = e ? UAR_STORE_FULL : UAR_STORE_FINE;
@@ -360,7 +362,8 @@ static uar_err still_there(struct sq_writer *w, struct uar_error *error)
 
 	if (lost)
 		sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	return lost ? uar_error_set(error, UAR_EIO, "%s was removed from its directory", lost)
+	return lost ? uar_error_set(error, UAR_EIO,
+				    "%s was removed from its directory, or replaced", lost)
 		    : UAR_OK;
 }
 

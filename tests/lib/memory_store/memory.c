@@ -84,6 +84,7 @@ static void mem_stats(struct uar_store *base, struct uar_store_stats *out)
 {
 	*out = mem_of(base)->stats;
 	out->queued = mem_of(base)->queued;
+	out->space = out->health != UAR_STORE_FULL;
 }
 
 static void drained_now(struct uar_task *t)
