@@ -4,11 +4,6 @@
 
 enum { LISTED = 16 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static void copy(char *out, size_t size, uar_str s)
 {
 	snprintf(out, size, "%.*s", UAR_FMT(uar_str_utf8_prefix(s, size - 1)));
@@ -20,7 +15,7 @@ static void on_question(struct uar_action_past *p, uar_str id, const struct uar_
 	if (p->count <= LISTED) {
 		uar_text_brief(&p->list, id, UAR_LIMIT_ID_BYTES);
 		uar_buf_add_str(&p->list, UAR_STR("  "));
-		uar_text_brief(&p->list, member(data, "title"), 200);
+		uar_text_brief(&p->list, uar_json_text(data, "title"), 200);
 		uar_buf_add_char(&p->list, '\n');
 	}
 	if (p->wanted ? uar_str_is(id, p->wanted) : p->count == 1)
@@ -37,12 +32,12 @@ static bool on_event(void *ctx, uar_str text)
 	uar_arena_init(&a, 0);
 	if (uar_json_parse(text, NULL, &a, &event, NULL) == UAR_OK) {
 		data = uar_json_get(event, UAR_STR("data"));
-		id = member(data, "action_id");
-		if (id.n && uar_str_is(member(data, "status"), "pending"))
+		id = uar_json_text(data, "action_id");
+		if (id.n && uar_str_is(uar_json_text(data, "status"), "pending"))
 			on_question(p, id, data);
 		else if (id.n && uar_str_is(id, p->action_id)) {
-			copy(p->decision, sizeof p->decision, member(data, "decision"));
-			copy(p->source, sizeof p->source, member(data, "source"));
+			copy(p->decision, sizeof p->decision, uar_json_text(data, "decision"));
+			copy(p->source, sizeof p->source, uar_json_text(data, "source"));
 		}
 	}
 	uar_arena_fini(&a);

@@ -87,9 +87,9 @@ static void read_cache(struct uar_agent_feed *f)
 	uar_arena_init(&arena, 0);
 	if (!uar_file_read(f->o.cache, &text, &error) &&
 	    !uar_json_parse(uar_buf_str(&text), NULL, &arena, &j, NULL) &&
-	    uar_str_is(uar_json_str(uar_json_get(j, UAR_STR("url")), UAR_STR("")), f->o.url)) {
-		body = uar_json_str(uar_json_get(j, UAR_STR("body")), UAR_STR(""));
-		etag = uar_json_str(uar_json_get(j, UAR_STR("etag")), UAR_STR(""));
+	    uar_str_is(uar_json_text(j, "url"), f->o.url)) {
+		body = uar_json_text(j, "body");
+		etag = uar_json_text(j, "etag");
 		if (!uar_registry_read_url(f->o.registry, f->o.url, body, &error) && etag.n < ETAG)
 			snprintf(f->etag, sizeof f->etag, "%.*s", UAR_FMT(etag));
 	}

@@ -90,9 +90,8 @@ static uar_err read_document(struct taking *t, const char *place, const struct u
 	if (!e)
 		e = uar_source_read(is_json ? UAR_STR(".json") : UAR_STR(".yaml"), text, &json,
 				    t->error);
-	text = e ? UAR_STR_NONE : uar_arena_str(&t->arena, uar_buf_str(&json));
 	if (!e)
-		e = text.p ? uar_json_parse(text, NULL, &t->arena, out, t->error) : UAR_ENOMEM;
+		e = uar_json_parse_copy(uar_buf_str(&json), NULL, &t->arena, out, t->error);
 	uar_buf_fini(&json);
 	return e;
 }
@@ -105,7 +104,6 @@ static uar_err read_patterns(struct taking *t, const struct uar_json **out)
 	const struct uar_args *args = t->cli->args;
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_jw w = uar_jw_begin(&b);
-	uar_str text;
 	uar_err e;
 
 	*out = NULL;
@@ -116,9 +114,8 @@ static uar_err read_patterns(struct taking *t, const struct uar_json **out)
 		uar_jw_cstr(&w, NULL, args->word[i]);
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
-	text = e ? UAR_STR_NONE : uar_arena_str(&t->arena, uar_buf_str(&b));
 	if (!e)
-		e = text.p ? uar_json_parse(text, NULL, &t->arena, out, t->error) : UAR_ENOMEM;
+		e = uar_json_parse_copy(uar_buf_str(&b), NULL, &t->arena, out, t->error);
 	uar_buf_fini(&b);
 	return e;
 }
@@ -131,14 +128,12 @@ static uar_err list_tools(struct taking *t, const struct uar_json **entry, struc
 	struct uar_tools *source = NULL;
 	struct uar_http_tools_options o = { .sched = NULL };
 	const struct uar_tool *tool;
-	uar_str text;
 	uar_err e;
 
 	uar_buf_printf(&list, "[%.*s]", UAR_FMT(uar_buf_str(&t->entry)));
-	text = list.err ? UAR_STR_NONE : uar_arena_str(&t->arena, uar_buf_str(&list));
-	e = list.err ? list.err : text.p ? UAR_OK : UAR_ENOMEM;
+	e = list.err;
 	if (!e)
-		e = uar_json_parse(text, NULL, &t->arena, &all, t->error);
+		e = uar_json_parse_copy(uar_buf_str(&list), NULL, &t->arena, &all, t->error);
 	o.openapi = all;
 	if (!e)
 		e = uar_http_tools_create(&o, &source, t->error);

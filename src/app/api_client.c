@@ -393,10 +393,9 @@ static uar_err problem_of(const struct uar_api *api, const struct receiver *r,
 	if (!r->problem.n ||
 	    uar_json_parse(uar_buf_str(&r->problem), NULL, &a, &root, NULL) != UAR_OK)
 		root = NULL;
-	code = uar_json_str(uar_json_get(root, UAR_STR("code")), UAR_STR(""));
-	detail = uar_json_str(uar_json_get(root, UAR_STR("detail")),
-			      uar_json_str(uar_json_get(root, UAR_STR("title")), UAR_STR("")));
-	where = uar_json_str(uar_json_get(root, UAR_STR("where")), UAR_STR(""));
+	code = uar_json_text(root, "code");
+	detail = uar_json_str(uar_json_get(root, UAR_STR("detail")), uar_json_text(root, "title"));
+	where = uar_json_text(root, "where");
 	uar_text_brief(&line, code, 60); /* it goes to a terminal */
 	uar_buf_add_str(&line, where.n ? UAR_STR(": ") : UAR_STR(""));
 	uar_text_brief(&line, where, 120);

@@ -112,10 +112,8 @@ static uar_err read_names(struct server_check *k, char cursor[CURSOR_BYTES],
 	cursor[0] = 0;
 	sessions = e ? NULL : uar_json_get(a.root, UAR_STR("sessions"));
 	for (const struct uar_json *s = uar_json_at(sessions, 0); s && !e; s = s->next)
-		e = add_name(&k->names,
-			     uar_json_str(uar_json_get(s, UAR_STR("session_id")), UAR_STR("")),
-			     error);
-	last = e ? last : uar_json_str(uar_json_get(a.root, UAR_STR("next_cursor")), UAR_STR(""));
+		e = add_name(&k->names, uar_json_text(s, "session_id"), error);
+	last = e ? last : uar_json_text(a.root, "next_cursor");
 	if (last.n < CURSOR_BYTES)
 		snprintf(cursor, CURSOR_BYTES, "%.*s", UAR_FMT(last));
 	uar_remote_answer_fini(&a);

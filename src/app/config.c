@@ -260,12 +260,12 @@ static void load_env(struct loader *l)
 	for (char *const *at = l->set->input.env; at && *at; at++) {
 		const struct uar_config_row *row;
 
-		if (!read_variable(*at, &v))
+		if (!read_variable(*at, &v) || !*v.value) /* an empty one counts as absent */
 			continue;
 		row = uar_config_find(uar_str_c(v.key), &in_file);
 		if (!row && !uar_config_is_foreign(uar_str_c(v.key), uar_str_c(v.value)))
 			unknown_variable(l, &v);
-		else if (row && *v.value)
+		else if (row)
 			take_given(l, row, in_file, (struct place){ UAR_CONFIG_FROM_ENV, v.name },
 				   v.value);
 	}

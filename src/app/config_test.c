@@ -441,6 +441,18 @@ TEST(unknown_variables_are_warnings_unless_strict, "")
 	done(&f);
 }
 
+TEST(an_empty_variable_counts_as_absent, "")
+{
+	static char *const env[] = { "HOME=/h", "UAR_X=", "UAR_LOG_LEVLE=", "UAR_USER=", NULL };
+	struct fixture f;
+
+	load(&f, &(struct uar_config_input){ .env = env, .strict = true });
+	CHECK_INT(f.problems.n, 0);
+	REQUIRE(f.e == UAR_OK);
+	CHECK_STR(uar_str_c(f.set->warnings), "");
+	done(&f);
+}
+
 /* Of services named uar and uar-web, one of them with a named port. */
 TEST(variables_of_service_links_are_passed_over, "")
 {

@@ -400,6 +400,12 @@ static uar_err parse_list(const struct uar_config_row *row, uar_str s, struct ua
 	return e;
 }
 
+static uar_err table_error(struct uar_error *error, const char *name, const struct uar_error *found)
+{
+	return uar_error_set(error, UAR_ECONFIG, "%s: %s%s%s", name, found->where,
+			     found->where[0] ? ": " : "", uar_error_text(found));
+}
+
 static uar_err check_grants(uar_str text, struct uar_error *error)
 {
 	struct uar_secrets *secrets = NULL;
@@ -407,9 +413,7 @@ static uar_err check_grants(uar_str text, struct uar_error *error)
 	uar_err e = uar_secrets_create(NULL, text, &secrets, &found);
 
 	uar_secrets_destroy(secrets);
-	return e ? uar_error_set(error, UAR_ECONFIG, "secret_grants: %s%s%s", found.where,
-				 found.where[0] ? ": " : "", uar_error_text(&found))
-		 : UAR_OK;
+	return e ? table_error(error, "secret_grants", &found) : UAR_OK;
 }
 
 static uar_err check_permissions(uar_str text, struct uar_error *error)
@@ -419,9 +423,7 @@ static uar_err check_permissions(uar_str text, struct uar_error *error)
 	uar_err e = uar_host_policy_read(text, &policy, &found);
 
 	uar_host_policy_destroy(policy);
-	return e ? uar_error_set(error, UAR_ECONFIG, "permissions: %s%s%s", found.where,
-				 found.where[0] ? ": " : "", uar_error_text(&found))
-		 : UAR_OK;
+	return e ? table_error(error, "permissions", &found) : UAR_OK;
 }
 
 static uar_err check_hooks(uar_str text, struct uar_error *error)
@@ -431,9 +433,7 @@ static uar_err check_hooks(uar_str text, struct uar_error *error)
 	uar_err e = uar_hooks_read(text, &hooks, &found);
 
 	uar_hooks_destroy(hooks);
-	return e ? uar_error_set(error, UAR_ECONFIG, "hooks: %s%s%s", found.where,
-				 found.where[0] ? ": " : "", uar_error_text(&found))
-		 : UAR_OK;
+	return e ? table_error(error, "hooks", &found) : UAR_OK;
 }
 
 /* Each table has a reader of its own. */

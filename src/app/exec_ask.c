@@ -11,11 +11,6 @@
 
 enum { TITLE_SHOWN = 400, INPUT_SHOWN = 2000, LINE_BYTES = 256 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* Opened anew, because whoever shares it with us expects it to block. */
 static int open_terminal(const char *path)
 {
@@ -83,12 +78,12 @@ static void ask(struct uar_asker *a)
 static void put_where_whole(struct uar_buf *out, const struct uar_json *data,
 			    const struct uar_json *scope)
 {
-	uar_str id = member(data, "action_id"), number;
+	uar_str id = uar_json_text(data, "action_id"), number;
 
 	uar_str_cut(id, '.', &number);
 	uar_buf_printf(out, "\n  the beginning of %lld bytes; whole: uar approve ",
 		       (long long)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0));
-	uar_text_brief(out, member(data, "run_id"), TITLE_SHOWN);
+	uar_text_brief(out, uar_json_text(data, "run_id"), TITLE_SHOWN);
 	uar_buf_add_char(out, ' ');
 	uar_text_brief(out, number, TITLE_SHOWN);
 	uar_buf_add_str(out, UAR_STR(" --show"));
@@ -104,8 +99,8 @@ static uar_err put_text(const struct uar_json *data, struct uar_buf *out)
 	if (input)
 		uar_json_write(&whole, input);
 	else
-		uar_buf_add_str(&whole, member(scope, "input_preview"));
-	uar_text_brief(out, member(data, "title"), TITLE_SHOWN);
+		uar_buf_add_str(&whole, uar_json_text(scope, "input_preview"));
+	uar_text_brief(out, uar_json_text(data, "title"), TITLE_SHOWN);
 	uar_buf_add_str(out, UAR_STR("\n  "));
 	uar_text_brief(out, uar_buf_str(&whole), INPUT_SHOWN);
 	if (!input || whole.n > INPUT_SHOWN)
@@ -124,7 +119,7 @@ static uar_err put_whole(const struct uar_json *data, struct uar_buf *out)
 	if (input)
 		uar_json_write(&json, input);
 	else
-		uar_buf_add_str(&json, member(scope, "input_preview"));
+		uar_buf_add_str(&json, uar_json_text(scope, "input_preview"));
 	uar_text_clean(out, uar_buf_str(&json), true);
 	if (!input)
 		put_where_whole(out, data, scope);
@@ -158,7 +153,8 @@ uar_err uar_asker_add(struct uar_asker *a, const struct uar_json *data)
 		fini_question(q);
 		return e;
 	}
-	snprintf(q->action_id, sizeof q->action_id, "%.*s", UAR_FMT(member(data, "action_id")));
+	snprintf(q->action_id, sizeof q->action_id, "%.*s",
+		 UAR_FMT(uar_json_text(data, "action_id")));
 	q->session = offers_session(data);
 	if (++a->count == 1)
 		ask(a);
@@ -188,7 +184,7 @@ void uar_asker_next(struct uar_asker *a)
 
 void uar_asker_resolved(struct uar_asker *a, const struct uar_json *data)
 {
-	uar_str id = member(data, "action_id"), source = member(data, "source");
+	uar_str id = uar_json_text(data, "action_id"), source = uar_json_text(data, "source");
 	size_t i = 0;
 
 	while (i < a->count && !uar_str_is(id, a->open[i].action_id))

@@ -119,7 +119,7 @@ static uar_err judge(const struct uar_cli *cli, uar_str line, struct uar_error *
 	uar_arena_init(&a, 0);
 	if (uar_json_parse(line, NULL, &a, &said, NULL))
 		said = NULL;
-	why = uar_json_str(uar_json_get(said, UAR_STR("error")), UAR_STR(""));
+	why = uar_json_text(said, "error");
 	if (uar_json_get(said, UAR_STR("url")))
 		e = UAR_OK;
 	else if (uar_json_bool(uar_json_get(said, UAR_STR("in_use")), false))

@@ -139,8 +139,7 @@ uar_err uar_form_value(struct uar_jw *w, uar_str key, const struct uar_json *sch
 	return UAR_OK;
 }
 
-/* --- asking ------------------------------------------------------------------------------------
- */
+/* --- asking --------------------------------------------------------------------------------- */
 
 /* Waits for a line of the terminal. False: a signal is there, which waits until its mask is
  * the old one again. */

@@ -275,11 +275,8 @@ static uar_err open_paths(struct bridge *b, struct uar_buf *result, struct uar_e
 		uar_buf_clear(&b->messages);
 		uar_buf_clear(&b->events);
 		uar_buf_clear(&b->last);
-		uar_buf_add_str(
-			&b->messages,
-			uar_json_str(uar_json_get(root, UAR_STR("messages_url")), UAR_STR("")));
-		uar_buf_add_str(&b->events, uar_json_str(uar_json_get(root, UAR_STR("events_url")),
-							 UAR_STR("")));
+		uar_buf_add_str(&b->messages, uar_json_text(root, "messages_url"));
+		uar_buf_add_str(&b->events, uar_json_text(root, "events_url"));
 		e = b->messages.n && b->events.n ? UAR_OK : UAR_EINTERNAL;
 		pthread_mutex_unlock(&b->lock);
 	}

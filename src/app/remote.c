@@ -78,6 +78,24 @@ uar_err uar_remote_ask(const struct uar_cli *cli, const struct uar_api_request *
 		 : UAR_OK;
 }
 
+int uar_remote_show(struct uar_cli *cli, const struct uar_api_request *r, uar_remote_put_fn *put)
+{
+	struct uar_buf out = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	struct uar_remote_answer a = { .root = NULL };
+	struct uar_error error = { 0 };
+	uar_err e = uar_remote_ask(cli, r, &a, &error);
+	int status;
+
+	if (!e && cli->args->option[UAR_OPT_JSON])
+		uar_buf_printf(&out, "%.*s\n", UAR_FMT(uar_buf_str(&a.text)));
+	else if (!e)
+		put(&out, a.root);
+	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &out);
+	uar_remote_answer_fini(&a);
+	uar_buf_fini(&out);
+	return status;
+}
+
 /* Could it be the beginning of an id that servers make up? */
 static bool is_short(uar_str word)
 {
@@ -93,7 +111,7 @@ static uar_err only_one(const struct uar_json *runs, const char *word,
 			char out[UAR_LIMIT_ID_BYTES + 1], struct uar_error *error)
 {
 	const struct uar_json *first = uar_json_at(runs, 0);
-	uar_str id = uar_json_str(uar_json_get(first, UAR_STR("run_id")), UAR_STR(""));
+	uar_str id = uar_json_text(first, "run_id");
 
 	if (first && first->next)
 		return uar_error_set(error, UAR_EINVALID,
@@ -112,7 +130,7 @@ static uar_err find_last(const struct uar_cli *cli, char out[UAR_LIMIT_ID_BYTES 
 	struct uar_remote_answer a = { .root = NULL };
 	uar_err e = uar_remote_ask(cli, &ask, &a, error);
 	const struct uar_json *run = uar_json_at(uar_json_get(a.root, UAR_STR("runs")), 0);
-	uar_str id = uar_json_str(uar_json_get(run, UAR_STR("run_id")), UAR_STR(""));
+	uar_str id = uar_json_text(run, "run_id");
 
 	if (!e && !uar_str_is_id(id))
 		e = uar_error_set(error, UAR_ENOTFOUND, "there is no run yet");
@@ -233,7 +251,7 @@ static bool ends_a_run(uar_str data)
 
 	uar_arena_init(&a, 0);
 	if (uar_json_parse(data, NULL, &a, &root, NULL) == UAR_OK) {
-		type = uar_json_str(uar_json_get(root, UAR_STR("type")), UAR_STR(""));
+		type = uar_json_text(root, "type");
 		ends = uar_str_is(type, "RunDone") || uar_str_is(type, "Error");
 	}
 	uar_arena_fini(&a);
@@ -316,8 +334,7 @@ static uar_err is_live(struct uar_cli *cli, uar_str run_id, bool *out, struct ua
 	uar_err e = uar_remote_record(cli, run_id, &a, error);
 
 	if (!e)
-		*out = !uar_remote_is_terminal(
-			uar_json_str(uar_json_get(a.root, UAR_STR("status")), UAR_STR("")));
+		*out = !uar_remote_is_terminal(uar_json_text(a.root, "status"));
 	uar_remote_answer_fini(&a);
 	return e;
 }

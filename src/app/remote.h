@@ -20,6 +20,9 @@ void uar_remote_answer_fini(struct uar_remote_answer *a);
 /* Asks the server that uar_remote_find names; `a` needs fini also after an error. */
 UAR_MUST_CHECK uar_err uar_remote_ask(const struct uar_cli *cli, const struct uar_api_request *r,
 				      struct uar_remote_answer *a, struct uar_error *error);
+/* Asks and prints the answer as it is with --json, else what `put` makes of it; the exit status. */
+typedef void uar_remote_put_fn(struct uar_buf *out, const struct uar_json *root);
+int uar_remote_show(struct uar_cli *cli, const struct uar_api_request *r, uar_remote_put_fn *put);
 UAR_MUST_CHECK uar_err uar_remote_record(const struct uar_cli *cli, uar_str run_id,
 					 struct uar_remote_answer *a, struct uar_error *error);
 /* The run that a person means: its id, or the beginning of it when no other run of

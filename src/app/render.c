@@ -6,11 +6,6 @@
 
 enum { BRIEF = 160 };
 
-static uar_str text_of(const struct uar_json *data, const char *key)
-{
-	return uar_json_str(uar_json_get(data, uar_str_c(key)), UAR_STR(""));
-}
-
 static void write_out(FILE *to, const struct uar_buf *b)
 {
 	if (b->n)
@@ -59,12 +54,12 @@ static void flow(struct uar_render *r, uar_str delta, bool reasoning)
 
 static void show_chat(struct uar_render *r, const struct uar_json *data)
 {
-	flow(r, text_of(data, "text_delta"), false);
+	flow(r, uar_json_text(data, "text_delta"), false);
 }
 
 static void show_reasoning(struct uar_render *r, const struct uar_json *data)
 {
-	flow(r, text_of(data, "text_delta"), true);
+	flow(r, uar_json_text(data, "text_delta"), true);
 }
 
 /* --- one-liners -------------------------------------------------------------------- */
@@ -96,9 +91,9 @@ static void remember_tool(struct uar_render *r, const struct uar_json *data)
 	unsigned at = r->tools_next++ % ARRAY_LEN(r->tools);
 	struct uar_buf b = uar_buf_make(sizeof r->tools[0].name);
 
-	uar_text_brief(&b, text_of(data, "tool"), sizeof r->tools[0].name - 4);
+	uar_text_brief(&b, uar_json_text(data, "tool"), sizeof r->tools[0].name - 4);
 	snprintf(r->tools[at].call_id, sizeof r->tools[at].call_id, "%.*s",
-		 UAR_FMT(text_of(data, "tool_call_id")));
+		 UAR_FMT(uar_json_text(data, "tool_call_id")));
 	snprintf(r->tools[at].name, sizeof r->tools[at].name, "%.*s", UAR_FMT(uar_buf_str(&b)));
 	r->tools[at].since_us = uar_clock_mono(r->clock);
 	uar_buf_fini(&b);
@@ -126,7 +121,7 @@ static void show_tool_start(struct uar_render *r, const struct uar_json *data)
 	if (r->clock)
 		remember_tool(r, data);
 	uar_buf_add_str(&b, UAR_STR("> "));
-	uar_text_brief(&b, text_of(data, "tool"), BRIEF);
+	uar_text_brief(&b, uar_json_text(data, "tool"), BRIEF);
 	uar_buf_add_char(&b, ' ');
 	put_value(&b, uar_json_get(data, UAR_STR("input")));
 	note(r, UAR_STYLE_CYAN, &b);
@@ -140,7 +135,7 @@ static void show_tool_end(struct uar_render *r, const struct uar_json *data)
 
 	uar_buf_printf(&b, "< %s ", ok ? "ok" : "failed");
 	if (r->clock)
-		put_tool(r, &b, text_of(data, "tool_call_id"));
+		put_tool(r, &b, uar_json_text(data, "tool_call_id"));
 	put_value(&b, uar_json_get(data, UAR_STR("output")));
 	note(r, ok ? UAR_STYLE_DIM : UAR_STYLE_RED, &b);
 	uar_buf_fini(&b);
@@ -154,9 +149,9 @@ static void show_citation(struct uar_render *r, const struct uar_json *data)
 	for (const struct uar_json *s = uar_json_at(sources, 0); s; s = s->next) {
 		uar_buf_clear(&b);
 		uar_buf_add_str(&b, UAR_STR("[source] "));
-		uar_text_brief(&b, text_of(s, "title"), BRIEF);
+		uar_text_brief(&b, uar_json_text(s, "title"), BRIEF);
 		uar_buf_add_char(&b, ' ');
-		uar_text_brief(&b, text_of(s, "url"), BRIEF);
+		uar_text_brief(&b, uar_json_text(s, "url"), BRIEF);
 		note(r, UAR_STYLE_DIM, &b);
 	}
 	uar_buf_fini(&b);
@@ -178,7 +173,7 @@ static void put_export(struct uar_buf *b, uar_str type, const struct uar_json *d
 {
 	const struct uar_json *artifact = uar_json_get(data, UAR_STR("artifact"));
 	const struct uar_json *content = uar_json_get(artifact, UAR_STR("content"));
-	uar_str text = uar_json_str(content, UAR_STR("")), title = text_of(artifact, "title");
+	uar_str text = uar_json_str(content, UAR_STR("")), title = uar_json_text(artifact, "title");
 	bool lines = uar_str_find(text, '\n') < text.n;
 
 	uar_buf_add_char(b, '[');
@@ -191,7 +186,7 @@ static void put_export(struct uar_buf *b, uar_str type, const struct uar_json *d
 	if (!uar_json_bool(uar_json_get(artifact, UAR_STR("truncated")), false))
 		return;
 	uar_buf_add_str(b, text.n ? UAR_STR("...  (uar export ") : UAR_STR("  (uar export "));
-	uar_text_brief(b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+	uar_text_brief(b, uar_json_text(data, "run_id"), UAR_LIMIT_ID_BYTES);
 	uar_buf_add_char(b, ')');
 }
 
@@ -200,7 +195,7 @@ static void show_artifact(struct uar_render *r, const struct uar_json *data)
 	static const char lead[] = "export.";
 	const struct uar_json *artifact = uar_json_get(data, UAR_STR("artifact"));
 	struct uar_buf b = uar_buf_make(16384);
-	uar_str type = text_of(artifact, "artifact_type");
+	uar_str type = uar_json_text(artifact, "artifact_type");
 
 	if (uar_str_starts(type, uar_str_c(lead))) {
 		put_export(&b, uar_str_from(type, sizeof lead - 1), data);
@@ -208,7 +203,7 @@ static void show_artifact(struct uar_render *r, const struct uar_json *data)
 		uar_buf_add_str(&b, UAR_STR("[artifact] "));
 		uar_text_brief(&b, type, BRIEF);
 		uar_buf_add_char(&b, ' ');
-		uar_text_brief(&b, text_of(artifact, "title"), BRIEF);
+		uar_text_brief(&b, uar_json_text(artifact, "title"), BRIEF);
 	}
 	note(r, UAR_STYLE_CYAN, &b);
 	uar_buf_fini(&b);
@@ -219,9 +214,9 @@ static void show_error(struct uar_render *r, const struct uar_json *data)
 	struct uar_buf b = uar_buf_make(4096);
 
 	uar_buf_add_str(&b, UAR_STR("error: "));
-	uar_text_brief(&b, text_of(data, "code"), BRIEF);
+	uar_text_brief(&b, uar_json_text(data, "code"), BRIEF);
 	uar_buf_add_str(&b, UAR_STR(": "));
-	uar_text_brief(&b, text_of(data, "message"), 4 * BRIEF);
+	uar_text_brief(&b, uar_json_text(data, "message"), 4 * BRIEF);
 	note(r, UAR_STYLE_RED, &b);
 	uar_buf_fini(&b);
 }
@@ -231,9 +226,9 @@ static void show_start(struct uar_render *r, const struct uar_json *data)
 	struct uar_buf b = uar_buf_make(4096);
 
 	uar_buf_add_str(&b, UAR_STR("run "));
-	uar_text_brief(&b, text_of(data, "run_id"), BRIEF);
+	uar_text_brief(&b, uar_json_text(data, "run_id"), BRIEF);
 	uar_buf_add_str(&b, UAR_STR(" of "));
-	uar_text_brief(&b, text_of(data, "agent_id"), BRIEF);
+	uar_text_brief(&b, uar_json_text(data, "agent_id"), BRIEF);
 	if (r->frame)
 		note(r, UAR_STYLE_DIM, &b);
 	uar_buf_fini(&b);
@@ -264,7 +259,7 @@ static void show_done(struct uar_render *r, const struct uar_json *data)
 	struct uar_buf b = uar_buf_make(64);
 
 	uar_render_rest(r);
-	show_cut(r, text_of(data, "finish_reason"));
+	show_cut(r, uar_json_text(data, "finish_reason"));
 	uar_buf_add_str(&b, UAR_STR("done"));
 	if (r->frame)
 		note(r, UAR_STYLE_DIM, &b);
@@ -275,7 +270,7 @@ static void show_progress(struct uar_render *r, const struct uar_json *p)
 {
 	double value = uar_json_double(uar_json_get(p, UAR_STR("progress")), -1);
 	struct uar_buf b = uar_buf_make(1024);
-	uar_str phase = text_of(p, "phase");
+	uar_str phase = uar_json_text(p, "phase");
 
 	uar_render_rest(r);
 	if (value >= 0)
@@ -285,7 +280,7 @@ static void show_progress(struct uar_render *r, const struct uar_json *p)
 	uar_text_brief(&b, phase, 30);
 	if (phase.n)
 		uar_buf_add_char(&b, ' ');
-	uar_text_brief(&b, text_of(p, "message"), r->steps ? BRIEF : 60);
+	uar_text_brief(&b, uar_json_text(p, "message"), r->steps ? BRIEF : 60);
 	if (r->steps) {
 		note(r, UAR_STYLE_DIM, &b);
 	} else {
@@ -323,7 +318,7 @@ static void put_question(const struct uar_render *r, struct uar_buf *b, uar_str 
 static void show_action(struct uar_render *r, const struct uar_json *data)
 {
 	struct uar_buf b = uar_buf_make(4096);
-	uar_str title = text_of(data, "title"), id = text_of(data, "action_id");
+	uar_str title = uar_json_text(data, "title"), id = uar_json_text(data, "action_id");
 
 	if (title.n) {
 		remember_question(r, id, title);
@@ -331,14 +326,14 @@ static void show_action(struct uar_render *r, const struct uar_json *data)
 		uar_text_brief(&b, title, BRIEF);
 		if (!r->alone) {
 			uar_buf_add_str(&b, UAR_STR("  (uar approve "));
-			uar_text_brief(&b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+			uar_text_brief(&b, uar_json_text(data, "run_id"), UAR_LIMIT_ID_BYTES);
 			uar_buf_add_char(&b, ' ');
 			uar_text_brief(&b, uar_str_from(id, uar_str_find(id, '.') + 1), 20);
 			uar_buf_add_char(&b, ')');
 		}
 	} else {
 		uar_buf_add_str(&b, UAR_STR("[answered] "));
-		uar_text_brief(&b, text_of(data, "decision"), 40);
+		uar_text_brief(&b, uar_json_text(data, "decision"), 40);
 		uar_buf_add_str(&b, UAR_STR(": "));
 		put_question(r, &b, id);
 	}
@@ -349,13 +344,13 @@ static void show_action(struct uar_render *r, const struct uar_json *data)
 static void show_form(struct uar_render *r, const struct uar_json *data)
 {
 	struct uar_buf b = uar_buf_make(4096);
-	uar_str title = text_of(data, "title"), id = text_of(data, "form_id");
+	uar_str title = uar_json_text(data, "title"), id = uar_json_text(data, "form_id");
 
 	remember_question(r, id, title);
 	uar_buf_add_str(&b, UAR_STR("[asks] "));
 	uar_text_brief(&b, title, BRIEF);
 	uar_buf_add_str(&b, UAR_STR("  (uar answer "));
-	uar_text_brief(&b, text_of(data, "run_id"), UAR_LIMIT_ID_BYTES);
+	uar_text_brief(&b, uar_json_text(data, "run_id"), UAR_LIMIT_ID_BYTES);
 	uar_buf_add_char(&b, ' ');
 	uar_text_brief(&b, uar_str_from(id, uar_str_find(id, '.') + 1), 20);
 	uar_buf_add_char(&b, ')');
@@ -368,7 +363,7 @@ static void show_navigate(struct uar_render *r, const struct uar_json *data)
 	struct uar_buf b = uar_buf_make(4096);
 
 	uar_buf_add_str(&b, UAR_STR("[shows] "));
-	uar_text_brief(&b, text_of(data, "target"), BRIEF);
+	uar_text_brief(&b, uar_json_text(data, "target"), BRIEF);
 	note(r, UAR_STYLE_DIM, &b);
 	uar_buf_fini(&b);
 }
@@ -382,7 +377,7 @@ static void show_meta(struct uar_render *r, const struct uar_json *data)
 
 	if (progress && (r->live || r->steps))
 		show_progress(r, progress);
-	if (text_of(data, "action_id").n)
+	if (uar_json_text(data, "action_id").n)
 		show_action(r, data);
 	uar_buf_add_str(&b, UAR_STR("[restarted] the answer begins again"));
 	if (uar_json_get(metadata, UAR_STR("superseded_bytes")))
@@ -410,7 +405,7 @@ static const struct {
 
 void uar_render_event(struct uar_render *r, const struct uar_json *event)
 {
-	uar_str type = text_of(event, "type");
+	uar_str type = uar_json_text(event, "type");
 	struct uar_buf b = uar_buf_make(4096);
 
 	for (size_t i = 0; i < ARRAY_LEN(kinds); i++)

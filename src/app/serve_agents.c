@@ -90,7 +90,8 @@ static uar_err make_bridge(struct server *s)
 		.ad_hoc = c->exec_agents == UAR_CONFIG_EXEC_ON ||
 			  (c->exec_agents == UAR_CONFIG_EXEC_AUTO &&
 			   uar_server_is_local(uar_str_c(c->listen))),
-		.local = uar_server_is_local(uar_str_c(c->listen)),
+		/* what has a public address is reached through something on this machine */
+		.local = uar_server_is_local(uar_str_c(c->listen)) && !*c->public_url,
 		.note = on_note,
 		.ctx = s,
 	};

@@ -38,6 +38,7 @@ struct server {
 	struct {
 		struct uar_client *client;
 		struct uar_peers *peers;
+		struct uar_pushes *pushes;   /* receivers of notifications */
 		struct uar_remotes *remotes; /* agents of other runtimes */
 		struct uar_secrets *secrets; /* of tools */
 		struct server_mcp *mcp;	     /* serve_mcp.c; NULL: there are no tools */

@@ -13,7 +13,9 @@
 #include "app/text.h"
 #include "base/address.h"
 #include "json/limits.h"
+#include "mail/push.h"
 #include "peer/a2a.h"
+#include "peer/push.h"
 #include "work/agent_tools.h"
 #include "work/definition_store.h"
 
@@ -262,7 +264,9 @@ static uar_err make_peers(struct server *s, struct uar_error *error)
 
 	o.client = s->net.client;
 	if (!e)
-		e = uar_remotes_create(s->net.client, &s->net.remotes);
+		e = uar_remotes_create(s->net.client, c->peer_quiet_us, &s->net.remotes);
+	if (!e)
+		e = uar_pushes_http_create(s->net.client, &s->net.pushes);
 	return e ? e : uar_peers_http_create(&o, &s->net.peers, error);
 }
 
@@ -340,12 +344,14 @@ static uar_err make_runtime(struct server *s, struct uar_error *error)
 	if (!e)
 		e = uar_reader_create(s->runtime, &s->parts.reader);
 	if (!e)
-		e = uar_mailer_create(s->runtime, s->net.peers, &s->parts.mailer);
+		e = uar_mailer_create(s->runtime, s->net.peers, s->net.pushes, &s->parts.mailer);
 
 	if (!e)
 		e = uar_runtime_recover(s->runtime, error);
-	if (!e)
+	if (!e) {
 		uar_mailer_wake_outboxes(s->parts.mailer, &owner);
+		uar_push_recover(s->parts.mailer);
+	}
 	if (!e)
 		uar_workers_load_definitions(s->parts.work, &owner);
 	return e;
@@ -520,6 +526,7 @@ void uar_server_unmake(struct server *s)
 	uar_hooks_destroy(s->parts.hooks);
 	uar_host_policy_destroy(s->parts.permissions);
 	uar_peers_destroy(s->net.peers);
+	uar_pushes_destroy(s->net.pushes);
 	uar_remotes_destroy(s->net.remotes);
 	uar_server_unmake_agents(s);
 	uar_server_unmake_skills(s);

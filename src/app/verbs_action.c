@@ -7,11 +7,6 @@
 #include "event/limits.h"
 #include "http/limits.h"
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 uar_err uar_action_respond(const struct uar_cli *cli, const struct uar_action_answer *x,
 			   struct uar_remote_answer *a, struct uar_error *error)
 {
@@ -40,9 +35,9 @@ uar_err uar_action_respond(const struct uar_cli *cli, const struct uar_action_an
 
 static void put_action(struct uar_buf *out, const struct uar_json *action)
 {
-	uar_text_brief(out, member(action, "action_id"), UAR_LIMIT_ID_BYTES);
+	uar_text_brief(out, uar_json_text(action, "action_id"), UAR_LIMIT_ID_BYTES);
 	uar_buf_add_str(out, UAR_STR("  "));
-	uar_text_brief(out, member(action, "prompt"), 200);
+	uar_text_brief(out, uar_json_text(action, "prompt"), 200);
 	uar_buf_add_char(out, '\n');
 }
 
@@ -52,13 +47,13 @@ static uar_str find_waiting(const struct uar_json *actions, const char *named)
 	const struct uar_json *first = uar_json_at(actions, 0);
 
 	for (const struct uar_json *a = first; named && a; a = a->next) {
-		uar_str id = member(a, "action_id");
+		uar_str id = uar_json_text(a, "action_id");
 		size_t dot = uar_str_find(id, '.');
 
 		if (uar_str_is(id, named) || uar_str_is(uar_str_from(id, dot + 1), named))
 			return id;
 	}
-	return !named && first && !first->next ? member(first, "action_id") : UAR_STR("");
+	return !named && first && !first->next ? uar_json_text(first, "action_id") : UAR_STR("");
 }
 
 static int not_waiting(struct uar_cli *cli, const struct uar_json *actions, const char *named)
@@ -234,13 +229,13 @@ static void put_waiting(struct uar_buf *out, const struct uar_json *action, doub
 {
 	double since = uar_json_double(uar_json_get(action, UAR_STR("requested_at")), now);
 
-	uar_text_brief(out, member(action, "action_id"), UAR_LIMIT_ID_BYTES);
+	uar_text_brief(out, uar_json_text(action, "action_id"), UAR_LIMIT_ID_BYTES);
 	uar_buf_add_str(out, UAR_STR("  "));
-	uar_text_brief(out, member(action, "agent_id"), 40);
+	uar_text_brief(out, uar_json_text(action, "agent_id"), 40);
 	uar_buf_add_str(out, UAR_STR("  "));
 	uar_text_span(out, now - since);
 	uar_buf_add_str(out, UAR_STR(" ago  "));
-	uar_text_brief(out, member(action, "prompt"), 200);
+	uar_text_brief(out, uar_json_text(action, "prompt"), 200);
 	uar_buf_add_char(out, '\n');
 }
 
@@ -248,7 +243,7 @@ static void put_all_waiting(const struct uar_cli *cli, struct uar_buf *out,
 			    const struct uar_json *root)
 {
 	const struct uar_json *list = uar_json_get(root, UAR_STR("actions"));
-	uar_str more = member(root, "next_cursor");
+	uar_str more = uar_json_text(root, "next_cursor");
 	double now = (double)uar_clock_wall(cli->clock) / 1e6;
 
 	if (!uar_json_at(list, 0))
@@ -316,16 +311,16 @@ static int show(struct uar_cli *cli, const struct uar_json *record, const char *
 		return show_input(cli, id, NULL);
 	if (!named && uar_json_at(actions, 0))
 		return not_waiting(cli, actions, named);
-	return show_past(cli, member(record, "run_id"), named);
+	return show_past(cli, uar_json_text(record, "run_id"), named);
 }
 
 /* A form or other input: allowing it says nothing. */
 static bool wants_values(const struct uar_json *actions, uar_str id)
 {
 	for (const struct uar_json *a = uar_json_at(actions, 0); a; a = a->next) {
-		enum uar_action_type type = uar_action_type_parse(member(a, "action_type"));
+		enum uar_action_type type = uar_action_type_parse(uar_json_text(a, "action_type"));
 
-		if (uar_str_eq(member(a, "action_id"), id))
+		if (uar_str_eq(uar_json_text(a, "action_id"), id))
 			return type < UAR_ACTION_TYPE_COUNT && uar_action_info[type].input;
 	}
 	return false;

@@ -1,5 +1,6 @@
 /* verbs_agent.c - `uar agent`: a new definition, whether one is right, what one amounts to. */
 #include <errno.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include "agent/prompt.h"
@@ -18,6 +19,9 @@
 #include "work/work.h"
 
 UAR_EMBED(uar_agent_template, "sdk/templates/agent.yaml");
+
+/* How long a running server may take to notice a new file, and how often it is asked. */
+enum { NOTICE_MS = 5000, LOOK_MS = 50 };
 
 /* --- new ------------------------------------------------------------------------------ */
 
@@ -73,7 +77,64 @@ static int write_new(struct uar_cli *cli, const struct uar_buf *path, const stru
 			    strerror(errno));
 }
 
-static int tell_new(struct uar_cli *cli, uar_str name, const struct uar_buf *path)
+enum notice { NO_SERVER, NOTICED, NOT_YET };
+
+static bool is_not_yet(uar_err e)
+{
+	return e == UAR_ENOTFOUND || e == UAR_EBUSY; /* it is busy while it reads definitions */
+}
+
+/* Waits until the server of the data directory knows the agent, so that what follows in a script
+ * finds it. One that cannot be asked counts as none: the file is written in any case. */
+static enum notice wait_noticed(const struct uar_cli *cli, uar_str name)
+{
+	struct uar_buf path = uar_buf_make(UAR_LIMIT_URI_BYTES);
+	struct uar_buf answer = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
+	struct uar_api_request ask = { .method = "GET" };
+	struct uar_server_info info = { .pid = 0 };
+	struct uar_error error = { 0 };
+	int64_t end = uar_clock_mono(cli->clock) + NOTICE_MS * 1000LL;
+	unsigned asked = 0;
+	struct uar_api api;
+	uar_err e = uar_datadir_server(cli->config->value.data, &info, &error);
+
+	if (!e)
+		e = info.url[0] ? uar_remote_find(cli, &api, &error) : UAR_ENOTFOUND;
+	if (e || !api.local)
+		return NO_SERVER;
+	api.answer_ms = NOTICE_MS;
+	uar_buf_add_str(&path, UAR_STR("/api/agents/"));
+	uar_api_escape(&path, name);
+	ask.path = path.p;
+	e = path.err ? path.err : UAR_ENOTFOUND;
+	while (is_not_yet(e) && uar_clock_mono(cli->clock) < end) {
+		if (asked++)
+			(void)poll(NULL, 0, LOOK_MS);
+		uar_buf_clear(&answer);
+		e = uar_api_call(&api, &ask, &answer, &error);
+	}
+	uar_buf_fini(&path);
+	uar_buf_fini(&answer);
+	return is_not_yet(e) ? NOT_YET : e ? NO_SERVER : NOTICED;
+}
+
+static void put_new(struct uar_buf *out, uar_str name, uar_str path, enum notice n)
+{
+	static const char *const told[] = {
+		[NO_SERVER] = "",
+		[NOTICED] = "\nthe running server knows it",
+		[NOT_YET] = ("\nthe running server does not know it yet: does it read this "
+			     "directory? On SIGHUP it reads again"),
+	};
+
+	uar_buf_add_str(out, UAR_STR("wrote "));
+	uar_text_clean(out, path, false);
+	uar_buf_add_str(out, uar_str_c(told[n]));
+	uar_buf_add_str(out, UAR_STR("\nedit it, then: uar chat "));
+	uar_buf_add_str(out, name);
+}
+
+static int tell_new(struct uar_cli *cli, uar_str name, const struct uar_buf *path, enum notice n)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 	struct uar_jw w = uar_jw_begin(&text);
@@ -83,13 +144,12 @@ static int tell_new(struct uar_cli *cli, uar_str name, const struct uar_buf *pat
 		uar_jw_obj(&w, NULL);
 		uar_jw_str(&w, "agent_id", name);
 		uar_jw_str(&w, "file", uar_buf_str(path));
+		if (n != NO_SERVER)
+			uar_jw_bool(&w, "noticed", n == NOTICED);
 		uar_jw_close(&w);
 		text.err = uar_jw_end(&w);
 	} else {
-		uar_buf_add_str(&text, UAR_STR("wrote "));
-		uar_text_clean(&text, uar_buf_str(path), false);
-		uar_buf_add_str(&text, UAR_STR("\nedit it, then: uar chat "));
-		uar_buf_add_str(&text, name);
+		put_new(&text, name, uar_buf_str(path), n);
 	}
 	uar_buf_add_char(&text, '\n');
 	status = uar_cli_write(cli, &text);
@@ -134,7 +194,7 @@ static int make_agent(struct uar_cli *cli, const char *word)
 	fill_in(&text, name, uar_buf_str(&path));
 	status = write_new(cli, &path, &text);
 	if (status == UAR_EXIT_OK)
-		status = tell_new(cli, name, &path);
+		status = tell_new(cli, name, &path, is_path ? NO_SERVER : wait_noticed(cli, name));
 	uar_buf_fini(&path);
 	uar_buf_fini(&text);
 	return status;
@@ -226,13 +286,7 @@ void uar_agents_check(const struct uar_config *c, struct uar_buf *notes, struct 
 	uar_buf_fini(&dir);
 }
 
-/* --- show ---------------------------------------------------------------------------------------
- */
-
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
+/* --- show ----------------------------------------------------------------------------------- */
 
 static void put_line(struct uar_buf *out, const char *name, uar_str value)
 {
@@ -326,7 +380,7 @@ static int write_shown(struct uar_cli *cli, const struct uar_json *root)
 	int status;
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		put_line(&text, keys[i], text_of(root, keys[i]));
+		put_line(&text, keys[i], uar_json_text(root, keys[i]));
 	if (definition)
 		uar_json_write(&json, definition);
 	if (definition && !uar_definition_read(uar_buf_str(&json), &d, &error)) {
@@ -339,8 +393,7 @@ static int write_shown(struct uar_cli *cli, const struct uar_json *root)
 	return status;
 }
 
-/* --- instance ----------------------------------------------------------------------------------
- */
+/* --- instance ------------------------------------------------------------------------------- */
 
 static void put_ids(struct uar_buf *out, const char *name, const struct uar_json *list,
 		    const char *key)
@@ -348,7 +401,7 @@ static void put_ids(struct uar_buf *out, const char *name, const struct uar_json
 	uar_buf_printf(out, "%s:", name);
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
 		uar_buf_add_char(out, ' ');
-		uar_text_clean(out, text_of(j, key), false);
+		uar_text_clean(out, uar_json_text(j, key), false);
 	}
 	uar_buf_add_char(out, '\n');
 }

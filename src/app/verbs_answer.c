@@ -12,11 +12,6 @@
 
 enum { WORD = 64 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* --- what waits -------------------------------------------------------------------------- */
 
 static uar_err list_actions(const struct uar_cli *cli, uar_str run_id, struct uar_remote_answer *a,
@@ -41,7 +36,7 @@ static const struct uar_json *pick(const struct uar_json *list, const char *name
 	const struct uar_json *first = uar_json_at(list, 0);
 
 	for (const struct uar_json *a = first; named && a; a = a->next) {
-		uar_str id = member(a, "action_id");
+		uar_str id = uar_json_text(a, "action_id");
 
 		if (uar_str_is(id, named) ||
 		    uar_str_is(uar_str_from(id, uar_str_find(id, '.') + 1), named))
@@ -56,7 +51,7 @@ static uar_err schema_of(const struct uar_cli *cli, const struct uar_json *actio
 			 struct uar_error *error)
 {
 	char path[UAR_LIMIT_ID_BYTES + 128];
-	uar_str url = member(action, "schema_url");
+	uar_str url = uar_json_text(action, "schema_url");
 	uar_err e = UAR_OK;
 
 	*out = uar_json_get(action, UAR_STR("schema"));
@@ -166,7 +161,7 @@ static uar_err submit(struct uar_cli *cli, struct uar_action_answer *x,
 		e = uar_error_set(error, UAR_EINVALID,
 				  "name the values: NAME=VALUE ..., or --values JSON");
 	} else if (!e) {
-		fprintf(cli->err, "%.*s\n", UAR_FMT(member(action, "prompt")));
+		fprintf(cli->err, "%.*s\n", UAR_FMT(uar_json_text(action, "prompt")));
 		e = ask_and_send(cli, x, schema, a, error);
 	}
 	uar_remote_answer_fini(&apart);
@@ -198,7 +193,7 @@ static int answer(struct uar_cli *cli, const struct uar_json *action)
 	bool declines = cli->args->option[UAR_OPT_DENY] != NULL;
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
-	struct uar_action_answer x = { .action_id = member(action, "action_id"),
+	struct uar_action_answer x = { .action_id = uar_json_text(action, "action_id"),
 				       .decision = declines ? "decline" : "submit",
 				       .reason = cli->args->option[UAR_OPT_REASON] };
 	uar_err e = declines ? uar_action_respond(cli, &x, &a, &error)
@@ -244,15 +239,16 @@ int uar_verb_answer(struct uar_cli *cli)
 
 static void put_grant(struct uar_buf *out, const struct uar_json *g)
 {
-	bool agent = uar_str_is(member(g, "scope"), "agent");
+	bool agent = uar_str_is(uar_json_text(g, "scope"), "agent");
 
-	uar_text_brief(out, member(g, "grant_id"), UAR_LIMIT_ID_BYTES);
+	uar_text_brief(out, uar_json_text(g, "grant_id"), UAR_LIMIT_ID_BYTES);
 	uar_buf_add_str(out, UAR_STR("  "));
-	uar_text_brief(out, member(g, "tool_id"), WORD);
+	uar_text_brief(out, uar_json_text(g, "tool_id"), WORD);
 	uar_buf_printf(out, "  %s arguments, %s ",
-		       uar_str_is(member(g, "arguments"), "same") ? "the same" : "any",
+		       uar_str_is(uar_json_text(g, "arguments"), "same") ? "the same" : "any",
 		       agent ? "agent" : "conversation");
-	uar_text_brief(out, member(g, agent ? "agent_id" : "conversation_id"), UAR_LIMIT_ID_BYTES);
+	uar_text_brief(out, uar_json_text(g, agent ? "agent_id" : "conversation_id"),
+		       UAR_LIMIT_ID_BYTES);
 	uar_buf_add_char(out, '\n');
 }
 
@@ -363,15 +359,16 @@ static void ask_for_permission(struct uar_cli *cli, const struct uar_json *data)
 	while (decision && !*decision)
 		decision = ask_permission(cli);
 	if (decision)
-		send_answer(cli,
-			    &(struct uar_action_answer){ .action_id = member(data, "action_id"),
-							 .decision = decision });
+		send_answer(cli, &(struct uar_action_answer){
+					 .action_id = uar_json_text(data, "action_id"),
+					 .decision = decision });
 }
 
 static void ask_for_values(struct uar_cli *cli, const struct uar_json *data)
 {
 	const struct uar_json *schema = uar_json_get(data, UAR_STR("schema"));
-	struct uar_action_answer x = { .action_id = member(data, "form_id"), .decision = "submit" };
+	struct uar_action_answer x = { .action_id = uar_json_text(data, "form_id"),
+				       .decision = "submit" };
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
 	uar_str rest, run_id = uar_str_cut(x.action_id, '.', &rest);
@@ -393,9 +390,9 @@ void uar_action_inline(struct uar_cli *cli, const struct uar_json *event)
 
 	if (!can_ask(cli))
 		return;
-	if (uar_str_is(member(event, "type"), "ui.form.request"))
+	if (uar_str_is(uar_json_text(event, "type"), "ui.form.request"))
 		ask_for_values(cli, data);
-	else if (uar_str_is(member(data, "action_type"), "tool_permission") &&
-		 uar_str_is(member(data, "status"), "pending"))
+	else if (uar_str_is(uar_json_text(data, "action_type"), "tool_permission") &&
+		 uar_str_is(uar_json_text(data, "status"), "pending"))
 		ask_for_permission(cli, data);
 }

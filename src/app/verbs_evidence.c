@@ -117,9 +117,7 @@ int uar_export_evidence(struct uar_cli *cli)
 	else if (!file)
 		status = uar_cli_write(cli, &a.text);
 	else
-		fprintf(cli->out, "%.*s\n",
-			UAR_FMT(uar_json_str(uar_json_get(a.root, UAR_STR("evidence_id")),
-					     UAR_STR(""))));
+		fprintf(cli->out, "%.*s\n", UAR_FMT(uar_json_text(a.root, "evidence_id")));
 	uar_remote_answer_fini(&a);
 	uar_buf_fini(&input);
 	return status;

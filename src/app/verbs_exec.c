@@ -34,11 +34,6 @@ struct exec {
 	sigset_t before;
 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* --- Ctrl-C --------------------------------------------------------------------- */
 
 /* A run that has ended meanwhile is fine. */
@@ -148,7 +143,7 @@ static void question(struct exec *x, const struct uar_json *data)
 	if (!decision && uar_asker_add(&x->asker, data) == UAR_OK)
 		look_at_terminal(x);
 	else
-		respond(x, member(data, "action_id"), decision ? decision : "deny");
+		respond(x, uar_json_text(data, "action_id"), decision ? decision : "deny");
 }
 
 /* Meanwhile only signals count. */
@@ -199,11 +194,11 @@ static void write_line(FILE *out, uar_str data)
 static void take_event(struct exec *x, const struct uar_json *event)
 {
 	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
-	bool asks = uar_str_is(member(data, "action_type"), "tool_permission") &&
-		    uar_str_is(member(data, "status"), "pending");
+	bool asks = uar_str_is(uar_json_text(data, "action_type"), "tool_permission") &&
+		    uar_str_is(uar_json_text(data, "status"), "pending");
 	unsigned lines = x->render.lines;
 
-	if (member(data, "decision").n) {
+	if (uar_json_text(data, "decision").n) {
 		uar_asker_resolved(&x->asker, data);
 		look_at_terminal(x);
 	}
@@ -288,13 +283,13 @@ static uar_err look_up(struct uar_cli *cli, const char *name, bool *out_takes_di
 	bool found = false;
 
 	for (const struct uar_json *j = uar_json_at(list, 0); j && !found; j = j->next) {
-		found = uar_str_is(member(j, "agent_id"), name);
+		found = uar_str_is(uar_json_text(j, "agent_id"), name);
 		*out_takes_dir =
 			uar_json_bool(uar_json_get(j, UAR_STR("takes_working_dir")), false);
-		if (!uar_str_starts(member(j, "entry"), UAR_STR("backend.")))
+		if (!uar_str_starts(uar_json_text(j, "entry"), UAR_STR("backend.")))
 			continue; /* not what one looks for here */
 		uar_buf_printf(&names, "%s%.*s", names.n ? ", " : "",
-			       UAR_FMT(member(j, "agent_id")));
+			       UAR_FMT(uar_json_text(j, "agent_id")));
 	}
 	/* A directory of this machine means nothing to another one. */
 	*out_takes_dir &= uar_remote_find(cli, &api, &unheard) == UAR_OK && api.local;

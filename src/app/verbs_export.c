@@ -12,11 +12,6 @@
 
 enum { PIECE = 4194304 }; /* bytes of content that are asked for at once */
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* --- the list ----------------------------------------------------------------------- */
 
 struct listing {
@@ -35,23 +30,23 @@ struct listing {
 /* Bytes are not for eyes: says how to get them. */
 static void put_bytes(const struct listing *l, struct uar_buf *out, const struct uar_json *item)
 {
-	uar_str label = member(item, "label");
+	uar_str label = uar_json_text(item, "label");
 
 	uar_buf_printf(out, "[%lld bytes] ",
 		       (long long)uar_json_int(uar_json_get(item, UAR_STR("bytes")), 0));
-	uar_text_brief(out, label.n ? label : member(item, "mime"), 80);
+	uar_text_brief(out, label.n ? label : uar_json_text(item, "mime"), 80);
 	uar_buf_printf(out, "  (uar export %s %llu -o FILE)", l->run_id,
 		       (unsigned long long)l->number);
 }
 
 static bool is_here(const struct uar_json *item)
 {
-	return uar_str_starts(member(item, "binary_url"), UAR_STR("/runs/"));
+	return uar_str_starts(uar_json_text(item, "binary_url"), UAR_STR("/runs/"));
 }
 
 static void put_item(const struct listing *l, struct uar_buf *out, const struct uar_json *item)
 {
-	uar_str type = member(item, "type");
+	uar_str type = uar_json_text(item, "type");
 
 	if (l->cli->args->option[UAR_OPT_JSON])
 		uar_json_write(out, item);
@@ -66,22 +61,23 @@ static bool is_wanted(const struct listing *l, const struct uar_json *item)
 {
 	uint64_t number;
 
-	if (uar_str_is(member(item, "export_item_id"), l->want))
+	if (uar_str_is(uar_json_text(item, "export_item_id"), l->want))
 		return true;
 	return uar_str_u64(uar_str_c(l->want), &number) == UAR_OK && number == l->number;
 }
 
 static void take_item(struct listing *l, const struct uar_json *item)
 {
-	uar_str type = member(item, "type"), url = member(item, "url");
+	uar_str type = uar_json_text(item, "type"), url = uar_json_text(item, "url");
 	struct uar_buf clean = uar_buf_make(sizeof l->url);
 
 	if (!url.n && !is_here(item))
-		url = member(item, "binary_url");
+		url = uar_json_text(item, "binary_url");
 	l->found = true;
 	l->bytes = (uint64_t)uar_json_int(uar_json_get(item, UAR_STR("bytes")), 0);
 	l->text = uar_str_is(type, "text") || uar_str_is(type, "json");
-	snprintf(l->item_id, sizeof l->item_id, "%.*s", UAR_FMT(member(item, "export_item_id")));
+	snprintf(l->item_id, sizeof l->item_id, "%.*s",
+		 UAR_FMT(uar_json_text(item, "export_item_id")));
 	uar_text_brief(&clean, url, sizeof l->url - 8);
 	snprintf(l->url, sizeof l->url, "%.*s", UAR_FMT(uar_buf_str(&clean)));
 	uar_buf_fini(&clean);
@@ -107,7 +103,7 @@ static uar_err show_page(struct listing *l, const char *path, struct uar_buf *af
 			take_item(l, item);
 	}
 	if (!e)
-		uar_buf_add_str(after, member(a.root, "next_after"));
+		uar_buf_add_str(after, uar_json_text(a.root, "next_after"));
 	if (!e)
 		e = uar_cli_write(l->cli, &text) == UAR_EXIT_OK ? after->err : UAR_EIO;
 	uar_remote_answer_fini(&a);

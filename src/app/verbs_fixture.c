@@ -36,8 +36,7 @@ static bool is_recorded(const struct uar_json *event)
 	const struct uar_json *data = uar_json_get(event, UAR_STR("data"));
 	const struct uar_json *metadata = uar_json_get(data, UAR_STR("metadata"));
 
-	return !uar_str_is(uar_json_str(uar_json_get(event, UAR_STR("type")), UAR_STR("")),
-			   "meta") ||
+	return !uar_str_is(uar_json_text(event, "type"), "meta") ||
 	       uar_json_get(metadata, UAR_STR("superseded_bytes"));
 }
 

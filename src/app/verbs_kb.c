@@ -15,11 +15,6 @@
 
 enum { SHOWN = 300, DEPTH = 16, LOOK_MS = 300 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static long long number(const struct uar_json *j, const char *key)
 {
 	return (long long)uar_json_int(uar_json_get(j, uar_str_c(key)), 0);
@@ -35,26 +30,6 @@ static struct uar_buf path_of(const char *collection, const char *rest, const ch
 	uar_buf_add_str(&b, uar_str_c(rest));
 	uar_api_escape(&b, uar_str_c(name));
 	return b;
-}
-
-/* Prints the answer as it is with --json, else what `put` makes of it. */
-static int tell(struct uar_cli *cli, const struct uar_api_request *r,
-		void (*put)(struct uar_buf *out, const struct uar_json *root))
-{
-	struct uar_buf out = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
-	struct uar_remote_answer a = { .root = NULL };
-	struct uar_error error = { 0 };
-	uar_err e = uar_remote_ask(cli, r, &a, &error);
-	int status;
-
-	if (!e && cli->args->option[UAR_OPT_JSON])
-		uar_buf_printf(&out, "%.*s\n", UAR_FMT(uar_buf_str(&a.text)));
-	else if (!e)
-		put(&out, a.root);
-	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &out);
-	uar_remote_answer_fini(&a);
-	uar_buf_fini(&out);
-	return status;
 }
 
 /* --- add ------------------------------------------------------------------------------------- */
@@ -89,7 +64,7 @@ static void note_added(struct adding *x, const char *what, uar_err e, const stru
 		       const struct uar_remote_answer *a)
 {
 	struct uar_buf line = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
-	uar_str state = member(a->root, "state");
+	uar_str state = uar_json_text(a->root, "state");
 
 	if (e) {
 		x->status = uar_cli_fail(x->cli, UAR_EXIT_FAILED, "%s: %s", what,
@@ -97,14 +72,14 @@ static void note_added(struct adding *x, const char *what, uar_err e, const stru
 		uar_buf_fini(&line);
 		return;
 	}
-	x->changed += !uar_str_is(member(a->root, "change"), "unchanged");
-	x->same += uar_str_is(member(a->root, "change"), "unchanged");
+	x->changed += !uar_str_is(uar_json_text(a->root, "change"), "unchanged");
+	x->same += uar_str_is(uar_json_text(a->root, "change"), "unchanged");
 	x->pending += uar_str_is(state, "pending");
 	if (x->cli->args->option[UAR_OPT_JSON]) {
 		uar_buf_printf(&line, "%.*s\n", UAR_FMT(uar_buf_str(&a->text)));
 	} else {
 		uar_text_clean(&line, uar_str_c(what), false);
-		uar_buf_printf(&line, ": %.*s%s%.*s\n", UAR_FMT(member(a->root, "change")),
+		uar_buf_printf(&line, ": %.*s%s%.*s\n", UAR_FMT(uar_json_text(a->root, "change")),
 			       state.n ? ", " : "", UAR_FMT(state));
 	}
 	if (uar_cli_write(x->cli, &line))
@@ -243,9 +218,9 @@ static uar_err ask_progress(struct adding *x, struct progress *out, struct uar_e
 	*out = (struct progress){ .done = number(index, "passages_done"),
 				  .total = number(index, "passages_total") };
 	snprintf(out->document, sizeof out->document, "%.*s",
-		 UAR_FMT(member(index, "document_id")));
+		 UAR_FMT(uar_json_text(index, "document_id")));
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next)
-		if (uar_str_is(member(j, "collection"), x->collection)) {
+		if (uar_str_is(uar_json_text(j, "collection"), x->collection)) {
 			out->pending = number(j, "pending");
 			out->failed = number(j, "failed");
 		}
@@ -327,9 +302,9 @@ static void put_collections(struct uar_buf *out, const struct uar_json *root)
 		uar_buf_printf(out,
 			       "%.*s  %lld documents, %lld passages, %lld pending, %lld failed  "
 			       "%.*s\n",
-			       UAR_FMT(member(j, "collection")), number(j, "documents"),
+			       UAR_FMT(uar_json_text(j, "collection")), number(j, "documents"),
 			       number(j, "passages"), number(j, "pending"), number(j, "failed"),
-			       UAR_FMT(member(j, "embedding")));
+			       UAR_FMT(uar_json_text(j, "embedding")));
 }
 
 static void put_documents(struct uar_buf *out, const struct uar_json *root)
@@ -338,9 +313,12 @@ static void put_documents(struct uar_buf *out, const struct uar_json *root)
 
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
 		uar_buf_printf(out, "%.*s  %.*s  %lld bytes, %lld passages  ",
-			       UAR_FMT(member(j, "document_id")), UAR_FMT(member(j, "state")),
-			       number(j, "bytes"), number(j, "passages"));
-		uar_text_brief(out, member(j, "error").n ? member(j, "error") : member(j, "title"),
+			       UAR_FMT(uar_json_text(j, "document_id")),
+			       UAR_FMT(uar_json_text(j, "state")), number(j, "bytes"),
+			       number(j, "passages"));
+		uar_text_brief(out,
+			       uar_json_text(j, "error").n ? uar_json_text(j, "error")
+							   : uar_json_text(j, "title"),
 			       SHOWN);
 		uar_buf_add_char(out, '\n');
 	}
@@ -355,12 +333,15 @@ static int list(struct uar_cli *cli)
 	int status;
 
 	if (args->words == 1)
-		return tell(cli, &(struct uar_api_request){ .method = "GET", .path = "/api/kb" },
-			    put_collections);
+		return uar_remote_show(
+			cli, &(struct uar_api_request){ .method = "GET", .path = "/api/kb" },
+			put_collections);
 	path = path_of(args->word[1], "/documents", "");
 	status = path.err ? UAR_EXIT_FAILED
-			  : tell(cli, &(struct uar_api_request){ .method = "GET", .path = path.p },
-				 put_documents);
+			  : uar_remote_show(
+				    cli,
+				    &(struct uar_api_request){ .method = "GET", .path = path.p },
+				    put_documents);
 	uar_buf_fini(&path);
 	return status;
 }
@@ -372,9 +353,9 @@ static void put_passages(struct uar_buf *out, const struct uar_json *root)
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
 		uar_buf_printf(out, "%.4f  %.*s, page %lld, line %lld: ",
 			       uar_json_double(uar_json_get(j, UAR_STR("score")), 0),
-			       UAR_FMT(member(j, "document_id")), number(j, "page"),
+			       UAR_FMT(uar_json_text(j, "document_id")), number(j, "page"),
 			       number(j, "line"));
-		uar_text_brief(out, member(j, "text"), SHOWN);
+		uar_text_brief(out, uar_json_text(j, "text"), SHOWN);
 		uar_buf_add_char(out, '\n');
 	}
 }
@@ -398,10 +379,11 @@ static int search(struct uar_cli *cli)
 	if (!e)
 		e = path.err ? path.err : words.err;
 	status = e ? uar_cli_fail_as(cli, UAR_EXIT_FAILED, e, "%s", uar_err_text(e))
-		   : tell(cli,
-			  &(struct uar_api_request){
-				  .method = "POST", .path = path.p, .body = uar_buf_str(&body) },
-			  put_passages);
+		   : uar_remote_show(cli,
+				     &(struct uar_api_request){ .method = "POST",
+								.path = path.p,
+								.body = uar_buf_str(&body) },
+				     put_passages);
 	uar_buf_fini(&path);
 	uar_buf_fini(&words);
 	uar_buf_fini(&body);
@@ -423,14 +405,14 @@ static void put_done(struct uar_buf *out, const struct uar_json *root)
 
 static void put_check(struct uar_buf *out, const struct uar_json *root)
 {
-	if (member(root, "damage").n)
+	if (uar_json_text(root, "damage").n)
 		uar_buf_printf(out, "damaged: %.*s; make it anew with `uar kb rebuild`\n",
-			       UAR_FMT(member(root, "damage")));
+			       UAR_FMT(uar_json_text(root, "damage")));
 	else
 		uar_buf_add_str(out, UAR_STR("the index is what the documents make it\n"));
-	if (member(root, "failures").n) {
+	if (uar_json_text(root, "failures").n) {
 		uar_buf_add_str(out, UAR_STR("failed: "));
-		uar_text_clean(out, member(root, "failures"), false);
+		uar_text_clean(out, uar_json_text(root, "failures"), false);
 		uar_buf_add_char(out, '\n');
 	}
 	uar_buf_printf(out, "%lld documents, %lld pending, %lld failed, %lld passages\n",
@@ -445,7 +427,8 @@ static int delete (struct uar_cli *cli)
 	struct uar_buf path =
 		path_of(args->word[1], one ? "/documents/" : "", one ? args->word[2] : "");
 	struct uar_api_request r = { .method = "DELETE", .path = path.p };
-	int status = path.err ? UAR_EXIT_FAILED : tell(cli, &r, one ? put_done : put_removed);
+	int status =
+		path.err ? UAR_EXIT_FAILED : uar_remote_show(cli, &r, one ? put_done : put_removed);
 
 	uar_buf_fini(&path);
 	return status;
@@ -453,22 +436,23 @@ static int delete (struct uar_cli *cli)
 
 static int check(struct uar_cli *cli)
 {
-	return tell(cli,
-		    &(struct uar_api_request){ .method = "POST", .path = "/api/kb-index/check" },
-		    put_check);
+	return uar_remote_show(
+		cli, &(struct uar_api_request){ .method = "POST", .path = "/api/kb-index/check" },
+		put_check);
 }
 
 static int rebuild(struct uar_cli *cli)
 {
-	return tell(cli,
-		    &(struct uar_api_request){ .method = "POST", .path = "/api/kb-index/rebuild" },
-		    put_done);
+	return uar_remote_show(
+		cli, &(struct uar_api_request){ .method = "POST", .path = "/api/kb-index/rebuild" },
+		put_done);
 }
 
 static int forget(struct uar_cli *cli)
 {
-	return tell(cli, &(struct uar_api_request){ .method = "DELETE", .path = "/api/kb" },
-		    put_removed);
+	return uar_remote_show(cli,
+			       &(struct uar_api_request){ .method = "DELETE", .path = "/api/kb" },
+			       put_removed);
 }
 
 int uar_verb_kb(struct uar_cli *cli)

@@ -11,11 +11,6 @@
 
 enum { LOOK_US = 300000, LOOKS = 2000 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static void write_path(struct uar_buf *out, uar_str name, const char *rest)
 {
 	uar_buf_add_str(out, UAR_STR("/api/mcp/servers/"));
@@ -49,13 +44,13 @@ static int say(struct uar_cli *cli, uar_err e, const struct uar_error *error,
 
 static void show(struct uar_cli *cli, const struct uar_json *s)
 {
-	uar_str url = member(uar_json_get(s, UAR_STR("server")), "url");
-	uar_str command = member(uar_json_get(s, UAR_STR("server")), "command");
+	uar_str url = uar_json_text(uar_json_get(s, UAR_STR("server")), "url");
+	uar_str command = uar_json_text(uar_json_get(s, UAR_STR("server")), "command");
 
-	fprintf(cli->out, "%.*s\t%.*s\t%.*s\t%lld tools\t%.*s\n", UAR_FMT(member(s, "name")),
-		UAR_FMT(url.n ? url : command), UAR_FMT(member(s, "state")),
+	fprintf(cli->out, "%.*s\t%.*s\t%.*s\t%lld tools\t%.*s\n", UAR_FMT(uar_json_text(s, "name")),
+		UAR_FMT(url.n ? url : command), UAR_FMT(uar_json_text(s, "state")),
 		(long long)uar_json_int(uar_json_get(s, UAR_STR("tools")), 0),
-		UAR_FMT(member(s, "reason")));
+		UAR_FMT(uar_json_text(s, "reason")));
 }
 
 /* --- add ------------------------------------------------------------------------------------ */
@@ -208,7 +203,7 @@ int uar_mcp_test_row(struct uar_cli *cli)
 		uar_remote_answer_fini(&a);
 		a = (struct uar_remote_answer){ .root = NULL };
 		e = look(cli, name, &a, &error);
-		state = e ? UAR_STR("") : member(a.root, "state");
+		state = e ? UAR_STR("") : uar_json_text(a.root, "state");
 		if (e || !uar_str_is(state, "connecting"))
 			break;
 		usleep(LOOK_US);
@@ -239,7 +234,7 @@ int uar_mcp_remove(struct uar_cli *cli)
 /* True: it is over, one way or the other. */
 static bool follow_login(struct uar_cli *cli, const struct uar_json *s, bool *told, int *out)
 {
-	uar_str state = member(s, "state"), url = member(s, "login_url");
+	uar_str state = uar_json_text(s, "state"), url = uar_json_text(s, "login_url");
 
 	if (uar_str_is(state, "login_required") && !*told) {
 		fprintf(cli->out, "Open this address to log in:\n%.*s\n", UAR_FMT(url));
@@ -252,7 +247,7 @@ static bool follow_login(struct uar_cli *cli, const struct uar_json *s, bool *to
 		return true;
 	}
 	if (uar_str_is(state, "failed") && *told) {
-		fprintf(cli->err, "uar: mcp: %.*s\n", UAR_FMT(member(s, "reason")));
+		fprintf(cli->err, "uar: mcp: %.*s\n", UAR_FMT(uar_json_text(s, "reason")));
 		return true;
 	}
 	return uar_str_is(state, "disabled");

@@ -160,8 +160,7 @@ static uar_err try_model(struct asking *a, const char *name, struct uar_error *e
 	return e;
 }
 
-/* --- the verb -----------------------------------------------------------------------------------
- */
+/* --- the verb ------------------------------------------------------------------------------- */
 
 static uar_err list_all(struct asking *a, const char *only, struct uar_error *error)
 {

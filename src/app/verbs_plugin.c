@@ -8,11 +8,6 @@
 #include "gate/limits.h"
 #include "http/limits.h"
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static int failed(struct uar_cli *cli, uar_err e, const struct uar_error *error)
 {
 	return uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, error);
@@ -60,12 +55,12 @@ static int write_entries(struct uar_cli *cli, const struct uar_json *list)
 				"plugin.json in `plugins` of its data directory, or where the "
 				"setting plugins_dir points\n"));
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next) {
-		uar_str doc = member(j, "description");
+		uar_str doc = uar_json_text(j, "description");
 
-		put_cell(&text, member(j, "plugin_id"), 24);
-		put_cell(&text, member(j, "entry_id"), 24);
-		put_cell(&text, member(j, "version"), 10);
-		uar_text_brief(&text, doc.n ? doc : member(j, "title"), 80);
+		put_cell(&text, uar_json_text(j, "plugin_id"), 24);
+		put_cell(&text, uar_json_text(j, "entry_id"), 24);
+		put_cell(&text, uar_json_text(j, "version"), 10);
+		uar_text_brief(&text, doc.n ? doc : uar_json_text(j, "title"), 80);
 		uar_buf_add_char(&text, '\n');
 	}
 	return write_and_fini(cli, &text);
@@ -99,7 +94,7 @@ static bool show_event(void *ctx, uar_str data)
 
 	uar_arena_init(&a, 0);
 	if (uar_json_parse(data, NULL, &a, &event, NULL) == UAR_OK &&
-	    !uar_str_is(member(event, "type"), "Artifact")) /* printed whole at the end */
+	    !uar_str_is(uar_json_text(event, "type"), "Artifact")) /* printed whole at the end */
 		uar_render_event(render, event);
 	uar_arena_fini(&a);
 	return true;
@@ -120,7 +115,7 @@ static void put_item(const struct uar_cli *cli, struct uar_buf *out, const struc
 		uar_json_write(out, item);
 		return;
 	}
-	uar_text_value(out, uar_json_get(item, member(item, "type")));
+	uar_text_value(out, uar_json_get(item, uar_json_text(item, "type")));
 	uar_buf_add_char(out, '\n');
 }
 
@@ -140,8 +135,7 @@ static uar_err write_page(struct uar_cli *cli, const char *path, struct uar_buf 
 			     uar_json_at(uar_json_get(a.root, UAR_STR("items")), 0);
 		     item; item = item->next, first = false)
 			put_item(cli, &text, item, first);
-		uar_buf_add_str(after, uar_json_str(uar_json_get(a.root, UAR_STR("next_after")),
-						    UAR_STR("")));
+		uar_buf_add_str(after, uar_json_text(a.root, "next_after"));
 		e = uar_cli_write(cli, &text) == UAR_EXIT_OK ? after->err : UAR_EIO;
 	}
 	uar_remote_answer_fini(&a);

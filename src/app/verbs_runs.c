@@ -11,11 +11,6 @@ static bool wants_json(const struct uar_cli *cli)
 	return cli->args->option[UAR_OPT_JSON] != NULL;
 }
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static int failed(struct uar_cli *cli, uar_err e, const struct uar_error *error)
 {
 	return uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, error);
@@ -131,10 +126,10 @@ static void put_broken_agents(struct uar_buf *out, const struct uar_json *root, 
 
 	for (const struct uar_json *b = uar_json_at(list, 0); b; b = b->next) {
 		put_cell(out, UAR_STR("broken"), 20, UAR_STYLE_RED, colour);
-		uar_text_clean(out, member(b, "error"), false);
-		if (member(b, "agent_id").n)
+		uar_text_clean(out, uar_json_text(b, "error"), false);
+		if (uar_json_text(b, "agent_id").n)
 			uar_buf_printf(out, "; the earlier definition of %.*s stays",
-				       UAR_FMT(member(b, "agent_id")));
+				       UAR_FMT(uar_json_text(b, "agent_id")));
 		uar_buf_add_char(out, '\n');
 	}
 }
@@ -146,8 +141,8 @@ static int write_agents(struct uar_cli *cli, const struct uar_json *root)
 	bool colour = uar_cli_colour(cli, cli->out_tty);
 
 	for (const struct uar_json *a = uar_json_at(agents, 0); a; a = a->next) {
-		put_cell(&text, member(a, "agent_id"), 20, UAR_STYLE_BOLD, colour);
-		uar_text_clean(&text, member(a, "description"), false);
+		put_cell(&text, uar_json_text(a, "agent_id"), 20, UAR_STYLE_BOLD, colour);
+		uar_text_clean(&text, uar_json_text(a, "description"), false);
 		uar_buf_add_char(&text, '\n');
 	}
 	put_broken_agents(&text, root, colour);
@@ -184,11 +179,11 @@ static void put_took(struct uar_buf *out, const struct uar_json *run, double now
 /* A run that waits for somebody does not move, whatever its record calls it. */
 static uar_str shown_status(const struct uar_json *run)
 {
-	uar_str engine = member(run, "engine_status");
+	uar_str engine = uar_json_text(run, "engine_status");
 
 	return uar_str_is(engine, "waiting_permission") || uar_str_is(engine, "waiting_input")
 		       ? UAR_STR("waiting")
-		       : member(run, "status");
+		       : uar_json_text(run, "status");
 }
 
 /* How many characters of the ids differ from each other on this page: at a terminal a
@@ -212,7 +207,9 @@ static size_t short_id_width(const struct uar_json *runs)
 
 	for (const struct uar_json *a = uar_json_at(runs, 0); a; a = a->next)
 		for (const struct uar_json *b = a->next; b; b = b->next) {
-			size_t n = common_prefix(member(a, "run_id"), member(b, "run_id")) + 1;
+			size_t n = common_prefix(uar_json_text(a, "run_id"),
+						 uar_json_text(b, "run_id")) +
+				   1;
 
 			if (n > width)
 				width = n;
@@ -225,10 +222,11 @@ static void put_subject(struct uar_buf *out, const struct uar_json *run)
 {
 	const struct uar_json *error = uar_json_get(run, UAR_STR("error"));
 	const struct uar_json *question = uar_json_at(uar_json_get(run, UAR_STR("actions")), 0);
-	uar_str why = member(error, "message"), title = member(run, "title");
+	uar_str why = uar_json_text(error, "message"), title = uar_json_text(run, "title");
 
 	if (!why.n)
-		why = question ? member(question, "prompt") : member(run, "cancel_reason");
+		why = question ? uar_json_text(question, "prompt")
+			       : uar_json_text(run, "cancel_reason");
 	uar_text_brief(out, title, 48);
 	if (title.n && why.n)
 		uar_buf_add_str(out, UAR_STR("  "));
@@ -244,13 +242,13 @@ struct run_table {
 static void put_run(struct uar_buf *out, const struct uar_json *run, const struct run_table *t)
 {
 	struct uar_buf cell = uar_buf_make(256);
-	uar_str status = shown_status(run), id = member(run, "run_id");
+	uar_str status = shown_status(run), id = uar_json_text(run, "run_id");
 
 	if (id.n > t->id_width && t->id_width < ID_SHOWN)
 		id.n = t->id_width;
 	put_cell(out, id, t->id_width, UAR_STYLE_NONE, t->colour);
 	put_cell(out, status, 16, uar_text_status_style(status), t->colour);
-	put_cell(out, member(run, "agent_id"), 20, UAR_STYLE_NONE, t->colour);
+	put_cell(out, uar_json_text(run, "agent_id"), 20, UAR_STYLE_NONE, t->colour);
 	uar_text_span(&cell,
 		      t->now - uar_json_double(uar_json_get(run, UAR_STR("created_at")), t->now));
 	uar_buf_add_str(&cell, UAR_STR(" ago"));
@@ -283,7 +281,7 @@ static int write_runs(struct uar_cli *cli, const struct uar_json *root)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
 	const struct uar_json *runs = uar_json_get(root, UAR_STR("runs"));
-	uar_str next = member(root, "next_before");
+	uar_str next = uar_json_text(root, "next_before");
 	struct run_table t = { .now = (double)uar_clock_wall(cli->clock) / 1e6,
 			       .id_width = cli->out_tty ? short_id_width(runs) : ID_SHOWN,
 			       .colour = uar_cli_colour(cli, cli->out_tty) };
@@ -429,11 +427,11 @@ int uar_verb_show(struct uar_cli *cli)
 static int write_status(struct uar_cli *cli, const struct uar_json *record)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
-	uar_str status = member(record, "status");
+	uar_str status = uar_json_text(record, "status");
 	enum uar_text_style style = uar_text_status_style(status);
 	bool colour = uar_cli_colour(cli, cli->out_tty);
 
-	uar_text_brief(&text, member(record, "run_id"), UAR_LIMIT_ID_BYTES);
+	uar_text_brief(&text, uar_json_text(record, "run_id"), UAR_LIMIT_ID_BYTES);
 	uar_buf_printf(&text, "  %s", uar_text_on(style, colour));
 	uar_text_brief(&text, status, 40);
 	uar_buf_printf(&text, "%s\n", uar_text_off(style, colour));

@@ -161,7 +161,7 @@ int uar_verb_open(struct uar_cli *cli)
 	if (!e)
 		e = uar_remote_ask(cli, &ask, &a, &error);
 	if (!e) {
-		code = uar_json_str(uar_json_get(a.root, UAR_STR("code")), UAR_STR(""));
+		code = uar_json_text(a.root, "code");
 		e = write_link(cli, &api, code, &text, &error);
 	}
 	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &text);

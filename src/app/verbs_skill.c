@@ -27,11 +27,6 @@ void uar_skills_dir(const struct uar_config *c, struct uar_buf *out)
 		uar_buf_printf(out, "%s/skills", c->data);
 }
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static double number(const struct uar_json *j, const char *key)
 {
 	return uar_json_double(uar_json_get(j, uar_str_c(key)), 0);
@@ -188,7 +183,7 @@ static int add_file(struct uar_cli *cli, const char *file)
 		uar_buf_printf(&out, "%.*s\n", UAR_FMT(uar_buf_str(&a.text)));
 	else if (!e)
 		uar_buf_printf(&out, "skill %.*s is kept, version %lld\n",
-			       UAR_FMT(member(a.root, "skill_id")),
+			       UAR_FMT(uar_json_text(a.root, "skill_id")),
 			       (long long)uar_json_int(
 				       uar_json_get(a.root, UAR_STR("stored_version")), 0));
 	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &out);
@@ -237,28 +232,7 @@ void uar_skills_check(const struct uar_config *c, struct uar_buf *notes, struct 
 	uar_buf_fini(&dir);
 }
 
-/* --- what the server says ----------------------------------------------------------------------
- */
-
-typedef void put_fn(struct uar_buf *out, const struct uar_json *root);
-
-static int ask_and_print(struct uar_cli *cli, const struct uar_api_request *ask, put_fn *put)
-{
-	struct uar_buf out = uar_buf_make(UAR_LIMIT_CLI_ANSWER);
-	struct uar_remote_answer a = { .root = NULL };
-	struct uar_error error = { 0 };
-	uar_err e = uar_remote_ask(cli, ask, &a, &error);
-	int status;
-
-	if (!e && cli->args->option[UAR_OPT_JSON])
-		uar_buf_printf(&out, "%.*s\n", UAR_FMT(uar_buf_str(&a.text)));
-	else if (!e)
-		put(&out, a.root);
-	status = e ? uar_cli_fail_with(cli, UAR_EXIT_FAILED, e, &error) : uar_cli_write(cli, &out);
-	uar_remote_answer_fini(&a);
-	uar_buf_fini(&out);
-	return status;
-}
+/* --- what the server says ------------------------------------------------------------------- */
 
 static void put_padded(struct uar_buf *out, uar_str text)
 {
@@ -278,19 +252,20 @@ static void put_list(struct uar_buf *out, const struct uar_json *root)
 	for (const struct uar_json *s = uar_json_at(list, 0); s; s = s->next) {
 		const struct uar_json *m = uar_json_get(s, UAR_STR("metrics"));
 
-		put_padded(out, member(s, "skill_id"));
-		uar_buf_printf(
-			out, "%-8.*s %s %3.0f ok %3.0f failed  ", UAR_FMT(member(s, "origin")),
-			uar_json_bool(uar_json_get(s, UAR_STR("enabled")), true) ? "on " : "off",
-			number(m, "successes"), number(m, "failures"));
-		uar_text_brief(out, member(s, "description"), BRIEF);
+		put_padded(out, uar_json_text(s, "skill_id"));
+		uar_buf_printf(out, "%-8.*s %s %3.0f ok %3.0f failed  ",
+			       UAR_FMT(uar_json_text(s, "origin")),
+			       uar_json_bool(uar_json_get(s, UAR_STR("enabled")), true) ? "on "
+											: "off",
+			       number(m, "successes"), number(m, "failures"));
+		uar_text_brief(out, uar_json_text(s, "description"), BRIEF);
 		uar_buf_add_char(out, '\n');
 	}
 	for (const struct uar_json *b = uar_json_at(broken, 0); b; b = b->next) {
 		uar_buf_add_str(out, UAR_STR("broken  "));
-		uar_text_clean(out, member(b, "folder"), false);
+		uar_text_clean(out, uar_json_text(b, "folder"), false);
 		uar_buf_add_str(out, UAR_STR("/SKILL.md: "));
-		uar_text_clean(out, member(b, "error"), false);
+		uar_text_clean(out, uar_json_text(b, "error"), false);
 		uar_buf_add_char(out, '\n');
 	}
 }
@@ -314,7 +289,7 @@ static void put_shown(struct uar_buf *out, const struct uar_json *root)
 	const struct uar_json *m = uar_json_get(root, UAR_STR("metrics"));
 
 	for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-		put_line(out, keys[i], member(root, keys[i]));
+		put_line(out, keys[i], uar_json_text(root, keys[i]));
 	uar_buf_printf(out, "%-12s%.0f ok, %.0f failed\n", "runs", number(m, "successes"),
 		       number(m, "failures"));
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
@@ -327,7 +302,7 @@ static void put_shown(struct uar_buf *out, const struct uar_json *root)
 		uar_buf_add_char(out, '\n');
 	}
 	uar_buf_add_str(out, UAR_STR("\n--- overlay\n"));
-	uar_text_clean(out, member(skill, "prompt_overlay"), true);
+	uar_text_clean(out, uar_json_text(skill, "prompt_overlay"), true);
 	uar_buf_add_char(out, '\n');
 }
 
@@ -338,8 +313,8 @@ static int show_skill(struct uar_cli *cli, const char *id)
 
 	uar_buf_add_str(&path, UAR_STR("/api/skills/"));
 	uar_api_escape(&path, uar_str_c(id));
-	status = ask_and_print(cli, &(struct uar_api_request){ .method = "GET", .path = path.p },
-			       put_shown);
+	status = uar_remote_show(cli, &(struct uar_api_request){ .method = "GET", .path = path.p },
+				 put_shown);
 	uar_buf_fini(&path);
 	return status;
 }
@@ -367,18 +342,19 @@ static void put_trial(struct uar_buf *out, const struct uar_json *root)
 		bool active = uar_json_bool(uar_json_get(c, UAR_STR("active")), false);
 
 		uar_buf_add_str(out, active ? UAR_STR("* ") : UAR_STR("  "));
-		put_padded(out, member(c, "skill_id"));
+		put_padded(out, uar_json_text(c, "skill_id"));
 		uar_buf_printf(out,
 			       "score %.3f  gate %-10.*s  by %-10.*s  similarity %.2f  "
 			       "freshness %.2f  success %.2f  preference %.2f\n",
-			       number(c, "score"), UAR_FMT(member(c, "gate")),
-			       UAR_FMT(member(c, "selection_method")), number(c, "similarity"),
-			       number(c, "freshness"), number(c, "success_rate"),
-			       number(c, "preference"));
+			       number(c, "score"), UAR_FMT(uar_json_text(c, "gate")),
+			       UAR_FMT(uar_json_text(c, "selection_method")),
+			       number(c, "similarity"), number(c, "freshness"),
+			       number(c, "success_rate"), number(c, "preference"));
 	}
 	for (const struct uar_json *i = uar_json_at(injected, 0); i; i = i->next) {
-		uar_buf_printf(out, "\n--- injected: %.*s\n", UAR_FMT(member(i, "skill_id")));
-		uar_text_clean(out, member(i, "prompt_overlay"), true);
+		uar_buf_printf(out, "\n--- injected: %.*s\n",
+			       UAR_FMT(uar_json_text(i, "skill_id")));
+		uar_text_clean(out, uar_json_text(i, "prompt_overlay"), true);
 		uar_buf_add_char(out, '\n');
 	}
 	put_names(out, "tools that remain", uar_json_get(root, UAR_STR("tools")));
@@ -401,11 +377,11 @@ static int try_message(struct uar_cli *cli, const char *message)
 	if (uar_jw_end(&w))
 		status = uar_cli_fail(cli, UAR_EXIT_FAILED, "the message is too long");
 	else
-		status = ask_and_print(cli,
-				       &(struct uar_api_request){ .method = "POST",
-								  .path = "/api/skills-test",
-								  .body = uar_buf_str(&body) },
-				       put_trial);
+		status = uar_remote_show(cli,
+					 &(struct uar_api_request){ .method = "POST",
+								    .path = "/api/skills-test",
+								    .body = uar_buf_str(&body) },
+					 put_trial);
 	uar_buf_fini(&body);
 	return status;
 }
@@ -424,7 +400,7 @@ int uar_verb_skill(struct uar_cli *cli)
 	const struct uar_args *args = cli->args;
 
 	if (!strcmp(args->word[0], "list") && args->words == 1)
-		return ask_and_print(
+		return uar_remote_show(
 			cli, &(struct uar_api_request){ .method = "GET", .path = "/api/skills" },
 			put_list);
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++)

@@ -175,7 +175,7 @@ static uar_err put_request(struct uar_cli *cli, uar_str message, struct uar_buf 
 static void tell_waits(const struct uar_cli *cli, const struct uar_json *answer)
 {
 	const struct uar_json *by = uar_json_get(answer, UAR_STR("waits_behind"));
-	uar_str detail = uar_json_str(uar_json_get(by, UAR_STR("detail")), UAR_STR(""));
+	uar_str detail = uar_json_text(by, "detail");
 	struct uar_buf clean = uar_buf_make(UAR_LIMIT_CLI_OUTPUT);
 
 	uar_text_clean(&clean, detail, false);
@@ -201,7 +201,7 @@ uar_err uar_remote_create(struct uar_cli *cli, const char *path, uar_str body,
 			&(struct uar_api_request){ .method = "POST", .path = path, .body = body },
 			&a, error);
 	}
-	id = uar_json_str(uar_json_get(a.root, UAR_STR("run_id")), UAR_STR(""));
+	id = uar_json_text(a.root, "run_id");
 	if (!e && !uar_str_is_id(id))
 		e = uar_error_set(error, UAR_ESYNTAX, "the answer names no run");
 	if (!e) {
@@ -223,7 +223,7 @@ int uar_remote_exit_status(struct uar_cli *cli, const char *run_id)
 	struct uar_remote_answer a = { .root = NULL };
 	struct uar_error error = { 0 };
 	uar_err e = uar_remote_record(cli, uar_str_c(run_id), &a, &error);
-	uar_str status = uar_json_str(uar_json_get(a.root, UAR_STR("status")), UAR_STR(""));
+	uar_str status = uar_json_text(a.root, "status");
 	int code = UAR_EXIT_FAILED;
 
 	for (size_t i = 0; i < ARRAY_LEN(rows); i++)
@@ -286,7 +286,7 @@ static void propose_agent(const struct uar_cli *cli, struct uar_error *error)
 	if (uar_remote_ask(cli, &ask, &a, &unheard) == UAR_OK)
 		j = uar_json_at(uar_json_get(a.root, UAR_STR("agents")), 0);
 	for (; j; j = j->next) {
-		uar_str id = uar_json_str(uar_json_get(j, UAR_STR("agent_id")), UAR_STR(""));
+		uar_str id = uar_json_text(j, "agent_id");
 		uar_str copy = uar_arena_str(&a.arena, id);
 
 		there |= uar_str_eq(id, name);

@@ -6,11 +6,6 @@
 
 #define KEYS "/api/admin/credentials"
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* "USER", "TENANT/USER" or "TENANT/WORKSPACE/USER". */
 static void put_owner(struct uar_jw *w, const char *word)
 {
@@ -101,7 +96,7 @@ static int new_key(struct uar_cli *cli)
 		status = UAR_EXIT_FAILED;
 	} else {
 		/* The token alone on standard output, so that it can go into a file. */
-		uar_buf_printf(&text, "%.*s\n", UAR_FMT(member(a.root, "token")));
+		uar_buf_printf(&text, "%.*s\n", UAR_FMT(uar_json_text(a.root, "token")));
 		status = tell(cli, &text, &a);
 	}
 	uar_remote_answer_fini(&a);
@@ -115,15 +110,15 @@ static void put_line(struct uar_buf *out, const struct uar_json *k)
 	const struct uar_json *scopes = uar_json_get(k, UAR_STR("scopes"));
 	const char *comma = "";
 
-	uar_buf_printf(out, "%.*s\t%.*s\t%.*s/%.*s\t", UAR_FMT(member(k, "credential_id")),
-		       UAR_FMT(member(k, "status")), UAR_FMT(member(k, "tenant")),
-		       UAR_FMT(member(k, "user")));
+	uar_buf_printf(out, "%.*s\t%.*s\t%.*s/%.*s\t", UAR_FMT(uar_json_text(k, "credential_id")),
+		       UAR_FMT(uar_json_text(k, "status")), UAR_FMT(uar_json_text(k, "tenant")),
+		       UAR_FMT(uar_json_text(k, "user")));
 	for (const struct uar_json *s = uar_json_first(scopes); s; s = s->next) {
 		uar_buf_printf(out, "%s%.*s", comma, UAR_FMT(uar_json_str(s, UAR_STR(""))));
 		comma = ",";
 	}
 	uar_buf_add_char(out, '\t');
-	uar_text_clean(out, member(k, "label"), false);
+	uar_text_clean(out, uar_json_text(k, "label"), false);
 	uar_buf_add_char(out, '\n');
 }
 
@@ -151,7 +146,7 @@ static uar_err list_page(struct uar_cli *cli, struct uar_buf *next, struct uar_b
 			put_line(text, k);
 	}
 	if (!e)
-		uar_buf_add_str(next, member(a.root, "next_cursor"));
+		uar_buf_add_str(next, uar_json_text(a.root, "next_cursor"));
 	uar_remote_answer_fini(&a);
 	uar_buf_fini(&path);
 	return e;
@@ -188,7 +183,7 @@ static int revoke_key(struct uar_cli *cli)
 	if (!path.err &&
 	    !ask(cli, (struct uar_api_request){ .method = "DELETE", .path = path.p }, &a)) {
 		uar_buf_printf(&text, "%.*s is revoked\n",
-			       UAR_FMT(member(a.root, "credential_id")));
+			       UAR_FMT(uar_json_text(a.root, "credential_id")));
 		status = tell(cli, &text, &a);
 	}
 	uar_remote_answer_fini(&a);

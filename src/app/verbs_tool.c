@@ -7,11 +7,6 @@
 
 enum { WORD = 96 };
 
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static int finish(struct uar_cli *cli, uar_err e, const struct uar_error *error,
 		  struct uar_buf *out)
 {
@@ -27,10 +22,10 @@ static int finish(struct uar_cli *cli, uar_err e, const struct uar_error *error,
 static void put_tools(struct uar_buf *out, const struct uar_json *list)
 {
 	for (const struct uar_json *t = uar_json_at(list, 0); t; t = t->next) {
-		uar_text_brief(out, member(t, "tool_id"), UAR_LIMIT_TOOL_NAME);
-		uar_buf_printf(out, "  %.*s, %.*s  ", UAR_FMT(member(t, "effect")),
-			       UAR_FMT(member(t, "policy")));
-		uar_text_brief(out, member(t, "description"), WORD);
+		uar_text_brief(out, uar_json_text(t, "tool_id"), UAR_LIMIT_TOOL_NAME);
+		uar_buf_printf(out, "  %.*s, %.*s  ", UAR_FMT(uar_json_text(t, "effect")),
+			       UAR_FMT(uar_json_text(t, "policy")));
+		uar_text_brief(out, uar_json_text(t, "description"), WORD);
 		uar_buf_add_char(out, '\n');
 	}
 }
@@ -52,8 +47,7 @@ int uar_verb_tools(struct uar_cli *cli)
 	return finish(cli, e, &error, &out);
 }
 
-/* --- a call ------------------------------------------------------------------------------------
- */
+/* --- a call --------------------------------------------------------------------------------- */
 
 /* Whose own tools are meant as well; empty: nobody's. */
 struct definer {
@@ -112,8 +106,8 @@ static int call_tool(struct uar_cli *cli)
 		uar_buf_printf(&out, "%.*s\n", UAR_FMT(uar_buf_str(&a.text)));
 	else if (failure)
 		e = uar_error_set(&error, UAR_EINVALID, "%.*s: %.*s",
-				  UAR_FMT(member(failure, "failure_category")),
-				  UAR_FMT(member(failure, "message")));
+				  UAR_FMT(uar_json_text(failure, "failure_category")),
+				  UAR_FMT(uar_json_text(failure, "message")));
 	else if (!e) {
 		uar_json_write(&out, uar_json_get(a.root, UAR_STR("output")));
 		uar_buf_add_char(&out, '\n');
@@ -122,8 +116,7 @@ static int call_tool(struct uar_cli *cli)
 	return finish(cli, e, &error, &out);
 }
 
-/* --- a call made again
- * ---------------------------------------------------------------------------- */
+/* --- a call made again ---------------------------------------------------------------------- */
 
 /* What the log says of the call. */
 struct recorded {
@@ -152,9 +145,9 @@ static void note(struct recorded *r, uar_str type, const struct uar_json *payloa
 
 	if (uar_str_is(type, "tool.started")) {
 		r->started = true;
-		keep(&r->tool_id, member(payload, "tool_id"));
-		keep(&r->version, member(payload, "tool_version"));
-		keep(&r->environment, member(payload, "environment_id"));
+		keep(&r->tool_id, uar_json_text(payload, "tool_id"));
+		keep(&r->version, uar_json_text(payload, "tool_version"));
+		keep(&r->environment, uar_json_text(payload, "environment_id"));
 	} else if (uar_str_is(type, "tool.args")) {
 		r->whole = args && args->kind == UAR_JSON_OBJECT;
 		keep_tree(&r->arguments, args);
@@ -168,7 +161,7 @@ static void note(struct recorded *r, uar_str type, const struct uar_json *payloa
 
 static void note_revision(struct recorded *r, const struct uar_json *event)
 {
-	uar_str ref = member(uar_json_get(event, UAR_STR("refs")), "definition_ref");
+	uar_str ref = uar_json_text(uar_json_get(event, UAR_STR("refs")), "definition_ref");
 
 	if (uar_str_starts(ref, UAR_STR("blob://")))
 		keep(&r->revision, uar_str_from(ref, sizeof "blob://" - 1));
@@ -184,12 +177,12 @@ static uar_err look(void *ctx, const struct uar_sse_event *ev)
 
 	if (uar_json_parse(ev->data, NULL, &arena, &j, NULL))
 		j = NULL;
-	type = member(j, "type");
-	if (uar_str_is(member(j, "tool_call_id"), r->call_id))
+	type = uar_json_text(j, "type");
+	if (uar_str_is(uar_json_text(j, "tool_call_id"), r->call_id))
 		note(r, type, uar_json_get(j, UAR_STR("payload")));
-	if (uar_str_is(member(j, "run_id"), r->run_id))
+	if (uar_str_is(uar_json_text(j, "run_id"), r->run_id))
 		note_revision(r, j);
-	if (uar_str_is(member(j, "run_id"), r->run_id) &&
+	if (uar_str_is(uar_json_text(j, "run_id"), r->run_id) &&
 	    (uar_str_is(type, "turn.completed") || uar_str_is(type, "turn.failed")))
 		r->over = true;
 	uar_arena_fini(&arena);
@@ -206,9 +199,9 @@ static uar_err read_log(struct uar_cli *cli, struct recorded *r, struct uar_erro
 	if (!e)
 		e = uar_remote_find(cli, &api, error);
 	if (!e) {
-		keep(&r->agent_id, member(record.root, "agent_id"));
+		keep(&r->agent_id, uar_json_text(record.root, "agent_id"));
 		uar_buf_add_str(&path, UAR_STR("/api/sessions/"));
-		uar_api_escape(&path, member(record.root, "session_id"));
+		uar_api_escape(&path, uar_json_text(record.root, "session_id"));
 		uar_buf_add_str(&path, UAR_STR("/events?stored=1"));
 		e = uar_api_stream(&api,
 				   &(struct uar_api_request){ .method = "GET", .path = path.p },
@@ -252,7 +245,7 @@ static void put_replay(struct uar_buf *out, const struct recorded *r, const stru
 	uar_jw_obj(&w, NULL);
 	uar_jw_str(&w, "tool_id", uar_buf_str(&r->tool_id));
 	uar_jw_str(&w, "recorded_version", uar_buf_str(&r->version));
-	uar_jw_str(&w, "version", member(now, "version"));
+	uar_jw_str(&w, "version", uar_json_text(now, "version"));
 	uar_jw_str(&w, "recorded_environment_id", uar_buf_str(&r->environment));
 	uar_jw_raw(&w, "arguments", uar_buf_str(&r->arguments));
 	uar_jw_raw(&w, "recorded_output", uar_buf_str(&r->output));

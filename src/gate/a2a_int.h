@@ -4,6 +4,7 @@
 #define UAR_GATE_A2A_INT_H
 
 #include "gate/gate_int.h"
+#include "mail/push.h"
 #include "proto/a2a_wire.h"
 #include "read/actions.h"
 
@@ -29,12 +30,25 @@ struct a2a_call {
 	struct uar_run_answer_op answer;
 	void (*then)(struct a2a_call *k, const struct uar_run_row *row);
 	struct a2a_page {
-		uar_str context; /* empty: any */
-		uint32_t size;
-		uint64_t taken;	    /* tasks that are written */
 		uar_str next;	    /* token of the page that follows; or empty */
+		uint64_t total;	    /* tasks of all pages */
 		struct uar_buf out; /* tasks, with a comma between two */
-	} page;			    /* a2a_list.c */
+		bool artifacts;	    /* tasks are shown with them */
+		uar_str ids[100];   /* of the tasks, when they are shown whole */
+		size_t count;
+	} page; /* a2a_list.c */
+	struct {
+		struct uar_push_op op;
+		uar_str id;    /* of a configuration */
+		uint32_t page; /* of a list of them, behind: */
+		uar_str after;
+		uint64_t sequence; /* events after this one are sent */
+		void (*then)(struct a2a_call *k);
+		bool had; /* a reply took the place of: */
+		struct uar_a2a_push old;
+		uar_err refused; /* and was refused for: */
+		struct uar_error why;
+	} push; /* a2a_push.c */
 };
 
 /* a2a_public.c */
@@ -49,6 +63,24 @@ void gate_a2a_show(struct a2a_call *k, uar_str run_id);
 void gate_a2a_reply(struct a2a_call *k, const struct uar_run_row *row);
 /* a2a_list.c */
 void gate_a2a_list(struct a2a_call *k);
+void gate_a2a_answer_page(struct a2a_call *k);
+/* a2a_list_tasks.c: the tasks of the page as they stand, then gate_a2a_answer_page. */
+void gate_a2a_list_whole(struct a2a_call *k);
+/* A parameter of a list, of JSON-RPC or of the query; *out stays as it is if it is not there. */
+UAR_MUST_CHECK uar_err gate_a2a_text(struct a2a_call *k, const char *camel, const char *snake,
+				     uar_str *out, struct uar_error *error);
+/* The size of a page, which stays as it is if none is asked for. */
+UAR_MUST_CHECK uar_err gate_a2a_page_size(struct a2a_call *k, uint32_t *size,
+					  struct uar_error *error);
+/* a2a_push.c: operations on configurations of notifications. */
+void gate_a2a_push_config(struct a2a_call *k);
+/* Notifications of the task go where the message says, of what comes behind that event; goes on
+ * with `then`. */
+void gate_a2a_notify(struct a2a_call *k, uint64_t after, void (*then)(struct a2a_call *k));
+/* The same for a reply, which may yet be refused: then gate_a2a_unnotify puts back what was there
+ * and answers. `then` is called although the client has gone. */
+void gate_a2a_notify_reply(struct a2a_call *k, uint64_t after, void (*then)(struct a2a_call *k));
+void gate_a2a_unnotify(struct a2a_call *k, uar_err e, const struct uar_error *error);
 /* a2a_card.c: the card of the agent for one who may ask for its extended one. */
 void gate_a2a_extended_card(struct a2a_call *k);
 

@@ -4,6 +4,7 @@
  * it. Each request becomes a struct a2a_call; from there on the bindings are the same. A message
  * becomes a turn of its thread, as it would through any other door. */
 #include "gate/a2a_int.h"
+#include "gate/cursor.h"
 #include "gate/limits.h"
 #include "json/limits.h"
 
@@ -105,14 +106,26 @@ void gate_a2a_show(struct a2a_call *k, uar_str run_id)
 
 /* --- messages --------------------------------------------------------------------------------- */
 
+static void show_made(struct a2a_call *k)
+{
+	gate_a2a_show(k, k->task_id);
+}
+
 static void created(struct uar_run_create *op)
 {
 	struct a2a_call *k = op->ctx;
 
-	if (op->err || !k->c->r)
+	if (op->err || !k->c->r) {
 		gate_problem(k->c, op->err, &op->error);
+		return;
+	}
+	k->task_id = uar_arena_str(&k->c->arena, uar_str_c(op->run_id));
+	if (!k->task_id.p)
+		gate_problem(k->c, UAR_ENOMEM, NULL);
+	else if (k->in.notify) /* of all that happens from the first event on */
+		gate_a2a_notify(k, 0, show_made);
 	else
-		gate_a2a_show(k, uar_str_c(op->run_id));
+		gate_a2a_show(k, k->task_id);
 }
 
 /* A message that is sent again gets the task that it has made. */
@@ -194,13 +207,17 @@ static void send_message(struct a2a_call *k)
 	struct uar_error error = { 0 };
 	uar_err e = uar_a2a_read_send(k->params, &k->c->arena, k->old, &k->in, &error);
 
+	if (!e && k->in.notify) {
+		e = uar_push_check(k->c->g->o.mailer, k->in.push.url, &error);
+		if (e)
+			uar_error_where(&error, "/configuration/%s/url",
+					k->old ? "pushNotificationConfig"
+					       : "taskPushNotificationConfig");
+	}
 	k->history_length = k->in.history_length;
 	k->task_id = k->in.task_id;
 	if (e)
 		gate_problem(k->c, e, &error);
-	else if (k->in.push)
-		gate_a2a_fail(k, UAR_A2A_PUSH_NOT_SUPPORTED,
-			      "push notifications are not sent; stream the task or ask for it");
 	else if (k->task_id.n)
 		gate_a2a_look_up(k, gate_a2a_reply);
 	else
@@ -255,7 +272,7 @@ static void subscribe(struct a2a_call *k, const struct uar_run_row *row)
 	}
 	k->view.cursor = (struct uar_cursor){ row->last_run_sequence, UINT32_MAX };
 	if (cursor.n)
-		e = uar_cursor_read(cursor, &k->view.cursor);
+		e = gate_cursor_parse_frame(cursor, gate_incarnation(k->c->g), &k->view.cursor);
 	if (e) {
 		uar_error_where(&error, "Last-Event-ID");
 		gate_problem(k->c, e, &error);
@@ -296,10 +313,10 @@ static void begin(struct a2a_call *k)
 	case UAR_A2A_SUBSCRIBE: gate_a2a_look_up(k, subscribe); break;
 	case UAR_A2A_LIST: gate_a2a_list(k); break;
 	case UAR_A2A_CARD: gate_a2a_extended_card(k); break;
-	case UAR_A2A_PUSH:
-		gate_a2a_fail(k, UAR_A2A_PUSH_NOT_SUPPORTED,
-			      "push notifications are not sent; stream the task or ask for it");
-		break;
+	case UAR_A2A_PUSH_SET:
+	case UAR_A2A_PUSH_GET:
+	case UAR_A2A_PUSH_LIST:
+	case UAR_A2A_PUSH_DELETE: gate_a2a_push_config(k); break;
 	case UAR_A2A_OP_COUNT: gate_a2a_fail(k, UAR_A2A_METHOD, "there is no such method"); break;
 	}
 }
@@ -352,19 +369,24 @@ static bool take_id(struct a2a_call *k, const struct uar_json *root)
 	return good || !id || id->kind == UAR_JSON_NULL;
 }
 
-static void take_task(struct a2a_call *k)
+/* "id" is the task's but in operations on configurations of 1.0, which read it themselves. */
+static uar_err take_task(struct a2a_call *k, struct uar_error *error)
 {
-	k->task_id = uar_json_str(uar_json_get(k->params, UAR_STR("id")), UAR_STR(""));
-	k->history_length =
-		uar_json_int(uar_a2a_member(k->params, "historyLength", "history_length"), -1);
+	bool pushes = k->op >= UAR_A2A_PUSH_SET && k->op <= UAR_A2A_PUSH_DELETE;
+	uar_err e = pushes && !k->old ? UAR_OK
+				      : uar_a2a_text(uar_json_get(k->params, UAR_STR("id")), "",
+						     "id", &k->task_id, error);
+
+	return e ? e
+		 : uar_a2a_int(uar_a2a_member(k->params, "historyLength", "history_length"), "",
+			       "historyLength", &k->history_length, error);
 }
 
 static const struct uar_json *parse(struct call *c, struct uar_error *error)
 {
 	const struct uar_json *root = NULL;
-	uar_str text = uar_arena_str(&c->arena, c->r->body);
 
-	if (!text.p || uar_json_parse(text, NULL, &c->arena, &root, error))
+	if (uar_json_parse_copy(c->r->body, NULL, &c->arena, &root, error))
 		return NULL;
 	return root;
 }
@@ -387,7 +409,7 @@ void gate_a2a_rpc(struct call *c)
 		return;
 	}
 	version = uar_json_get(root, UAR_STR("jsonrpc"));
-	method = uar_json_str(uar_json_get(root, UAR_STR("method")), UAR_STR(""));
+	method = uar_json_text(root, "method");
 	if (!take_id(k, root) || !uar_str_is(uar_json_str(version, UAR_STR("")), "2.0") ||
 	    !method.n) {
 		gate_a2a_fail(k, UAR_A2A_REQUEST, "a request has jsonrpc \"2.0\", id and method");
@@ -404,8 +426,10 @@ void gate_a2a_rpc(struct call *c)
 		gate_a2a_fail(k, UAR_A2A_PARAMS, "params is an object");
 		return;
 	}
-	take_task(k);
-	begin(k);
+	if (take_task(k, &error))
+		gate_problem(c, UAR_EINVALID, &error);
+	else
+		begin(k);
 }
 
 /* --- HTTP+JSON -------------------------------------------------------------------------------- */
@@ -437,9 +461,37 @@ void gate_a2a_tasks(struct call *c)
 	rest(c, UAR_A2A_LIST);
 }
 
-void gate_a2a_push(struct call *c)
+static void rest_push(struct call *c, enum uar_a2a_op op)
 {
-	rest(c, UAR_A2A_PUSH);
+	struct a2a_call *k = make_call(c);
+
+	if (!k)
+		return;
+	k->op = op;
+	k->params = c->body;
+	k->task_id = c->params[1];
+	if (take_version(k, false))
+		begin(k);
+}
+
+void gate_a2a_push_set(struct call *c)
+{
+	rest_push(c, UAR_A2A_PUSH_SET);
+}
+
+void gate_a2a_push_list(struct call *c)
+{
+	rest_push(c, UAR_A2A_PUSH_LIST);
+}
+
+void gate_a2a_push_get(struct call *c)
+{
+	rest_push(c, UAR_A2A_PUSH_GET);
+}
+
+void gate_a2a_push_delete(struct call *c)
+{
+	rest_push(c, UAR_A2A_PUSH_DELETE);
 }
 
 void gate_a2a_extended(struct call *c)

@@ -6,11 +6,7 @@
 
 #include "core/limits.h"
 #include "event/limits.h"
-
-static uar_str member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
+#include "json/limits.h"
 
 static bool offers(const struct uar_json *action, uar_str decision)
 {
@@ -28,7 +24,7 @@ static uar_str decide(const struct a2a_call *k, const struct uar_json *action)
 	static const char *const yes[] = { "yes", "allow", "approve", "approved", "ok" };
 	static const char *const no[] = { "no", "deny", "reject", "rejected" };
 	const struct uar_json *approved = uar_json_get(k->in.data, UAR_STR("approved"));
-	uar_str word = member(k->in.data, "decision");
+	uar_str word = uar_json_text(k->in.data, "decision");
 
 	if (word.n)
 		return word;
@@ -46,36 +42,94 @@ static uar_str decide(const struct a2a_call *k, const struct uar_json *action)
 	return UAR_STR_NONE;
 }
 
-/* The values of a form: data, or text that is a JSON object. */
-static const struct uar_json *values_of(struct a2a_call *k)
+/* The one text that a form asks for; empty: it asks for something else. */
+static uar_str only_text(const struct uar_json *action)
 {
+	const struct uar_json *schema = uar_json_get(action, UAR_STR("schema"));
+	const struct uar_json *only = uar_json_first(uar_json_get(schema, UAR_STR("properties")));
+
+	if (!only || only->next || !uar_str_is(uar_json_text(only, "type"), "string"))
+		return UAR_STR_NONE;
+	return only->key;
+}
+
+/* A form that asks for one text takes what was said for it. */
+static const struct uar_json *said_as(struct a2a_call *k, uar_str name)
+{
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
+	struct uar_jw w = uar_jw_begin(&b);
+	const struct uar_json *j = NULL;
+	uar_str key = uar_arena_str(&k->c->arena, name);
+	uar_err e;
+
+	uar_jw_obj(&w, NULL);
+	uar_jw_str(&w, key.p ? key.p : "", k->in.text);
+	uar_jw_close(&w);
+	e = uar_jw_end(&w);
+	if (!e && key.p)
+		e = uar_json_parse_copy(uar_buf_str(&b), NULL, &k->c->arena, &j, NULL);
+	uar_buf_fini(&b);
+	return e ? NULL : j;
+}
+
+/* The values of a form: data, text that is a JSON object, or a text that it asks for. */
+static const struct uar_json *values_of(struct a2a_call *k, const struct uar_json *action)
+{
+	uar_str name = only_text(action);
 	const struct uar_json *inner = uar_json_get(k->in.data, UAR_STR("values"));
 	const struct uar_json *j = NULL;
 
 	if (k->in.data)
 		return inner && inner->kind == UAR_JSON_OBJECT ? inner : k->in.data;
-	if (uar_json_parse(k->in.text, NULL, &k->c->arena, &j, NULL))
-		return NULL;
+	if (uar_json_parse(k->in.text, NULL, &k->c->arena, &j, NULL) || j->kind != UAR_JSON_OBJECT)
+		return name.n ? said_as(k, name) : NULL;
 	return j;
+}
+
+/* A message that is refused leaves no configuration. */
+static void refuse(struct a2a_call *k, uar_err e, const struct uar_error *error)
+{
+	if (k->in.notify)
+		gate_a2a_unnotify(k, e, error);
+	else
+		gate_problem(k->c, e, error);
 }
 
 static void answered(struct uar_run_answer_op *op)
 {
 	struct a2a_call *k = op->ctx;
+	struct uar_error error = op->error;
 
-	if (op->err || !k->c->r) {
-		gate_problem(k->c, op->err, &op->error);
-		return;
+	if (op->err) {
+		refuse(k, op->err, &error);
+	} else if (!k->c->r) {
+		gate_problem(k->c, UAR_OK, NULL);
+	} else {
+		k->view.after_action = op->action_id;
+		gate_a2a_show(k, k->task_id);
 	}
-	k->view.after_action = op->action_id;
-	gate_a2a_show(k, k->task_id);
 }
 
-static uar_err answer_first(struct a2a_call *k, const struct uar_json *list,
-			    struct uar_error *error)
+static void give_answer(struct a2a_call *k)
+{
+	struct uar_error error;
+	uar_err e;
+
+	k->c->op = k;
+	e = gate_give_answer(k->c, &k->answer);
+	error = k->answer.error;
+	if (e)
+		refuse(k, e, &error);
+}
+
+static uar_err prepare_answer(struct a2a_call *k, const struct uar_json *list,
+			      struct uar_error *error)
 {
 	const struct uar_json *action = uar_json_first(uar_json_get(list, UAR_STR("actions")));
-	uar_err e;
+	uar_err e = gate_check_scope(k->c, GATE_SCOPE_ANSWER, error);
+
+	if (e)
+		return e;
 
 	if (!action) {
 		k->refused = true;
@@ -85,13 +139,15 @@ static uar_err answer_first(struct a2a_call *k, const struct uar_json *list,
 				     "or when it asks for input");
 	}
 	k->answer = (struct uar_run_answer_op){ .owner = k->c->owner,
-						.action_id = member(action, "action_id"),
+						.action_id = uar_json_text(action, "action_id"),
 						.run_id = k->task_id,
 						.done = answered,
 						.ctx = k };
-	if (offers(action, UAR_STR("submit")) && !member(k->in.data, "decision").n) {
+	if (offers(action, UAR_STR("submit")) && !uar_json_text(k->in.data, "decision").n) {
 		k->answer.decision = UAR_STR("submit");
-		k->answer.values = values_of(k);
+		k->answer.values = values_of(k, action);
+		k->answer.reason = uar_arena_printf(&k->c->arena, UAR_A2A_ANSWERED "%.*s",
+						    UAR_FMT(k->in.message_id));
 	} else {
 		k->answer.decision = decide(k, action);
 		k->answer.values = uar_json_get(k->in.data, UAR_STR("values"));
@@ -101,11 +157,7 @@ static uar_err answer_first(struct a2a_call *k, const struct uar_json *list,
 		return uar_error_set(error, UAR_EINVALID,
 				     "say \"allow\" or \"deny\", or send data {\"decision\": ...}");
 	}
-	k->c->op = k;
-	e = gate_give_answer(k->c, &k->answer);
-	if (e)
-		*error = k->answer.error;
-	return e;
+	return UAR_OK;
 }
 
 static void actions_read(struct uar_actions_op *op)
@@ -114,21 +166,22 @@ static void actions_read(struct uar_actions_op *op)
 	struct uar_error error = op->error;
 	const struct uar_json *list = NULL;
 	uar_err e = op->err;
-	uar_str text;
 
-	if (!e) {
-		text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
-		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &list, NULL) : UAR_ENOMEM;
-	}
+	if (!e)
+		e = uar_json_parse_copy(uar_buf_str(&op->json), NULL, &k->c->arena, &list, NULL);
 	uar_buf_fini(&op->json);
-	if (!e && k->c->r)
-		e = answer_first(k, list, &error);
-	else if (!k->c->r) {
+	if (!k->c->r) {
 		gate_call_free(k->c);
 		return;
 	}
+	if (!e)
+		e = prepare_answer(k, list, &error);
 	if (e)
 		gate_problem(k->c, e, &error);
+	else if (k->in.notify)
+		gate_a2a_notify_reply(k, k->push.sequence, give_answer);
+	else
+		give_answer(k);
 }
 
 void gate_a2a_reply(struct a2a_call *k, const struct uar_run_row *row)
@@ -145,6 +198,7 @@ void gate_a2a_reply(struct a2a_call *k, const struct uar_run_row *row)
 		gate_a2a_fail(k, UAR_A2A_PARAMS, "the task is of another context");
 		return;
 	}
+	k->push.sequence = row->last_run_sequence;
 	k->actions = (struct uar_actions_op){ .owner = k->c->owner,
 					      .run_id = k->task_id,
 					      .status = UAR_STR("pending"),

@@ -36,7 +36,7 @@ void gate_a2ui_stream(struct call *c)
 {
 	struct gate_view *view = uar_arena_alloc(&c->arena, sizeof *view);
 	struct uar_error error = { 0 };
-	uar_err e = view ? gate_view_cursor(c, &view->cursor, &error) : UAR_ENOMEM;
+	uar_err e = view ? gate_view_take_cursor(c, view, &error) : UAR_ENOMEM;
 
 	if (!e)
 		e = read_version(c, &error);
@@ -144,8 +144,7 @@ static const struct uar_json *find_schema(const struct uar_json *list, uar_str a
 
 	for (const struct uar_json *a = actions && actions->count ? actions->first : NULL; a;
 	     a = a->next)
-		if (uar_str_eq(uar_json_str(uar_json_get(a, UAR_STR("action_id")), UAR_STR("")),
-			       action_id))
+		if (uar_str_eq(uar_json_text(a, "action_id"), action_id))
 			return uar_json_get(a, UAR_STR("schema"));
 	return NULL;
 }
@@ -156,17 +155,14 @@ static uar_err coerce_values(struct a2ui_call *k, uar_str actions, const struct 
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	struct uar_jw w = uar_jw_begin(&b);
 	const struct uar_json *list = NULL;
-	uar_str text = uar_arena_str(&k->c->arena, actions);
-	uar_err e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &list, NULL) : UAR_ENOMEM;
+	uar_err e = uar_json_parse_copy(actions, NULL, &k->c->arena, &list, NULL);
 
 	if (!e) {
 		uar_a2ui_coerce(find_schema(list, k->in.action_id), k->in.values, &w);
 		e = uar_jw_end(&w);
 	}
-	if (!e) {
-		text = uar_arena_str(&k->c->arena, uar_buf_str(&b));
-		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, out, NULL) : UAR_ENOMEM;
-	}
+	if (!e)
+		e = uar_json_parse_copy(uar_buf_str(&b), NULL, &k->c->arena, out, NULL);
 	uar_buf_fini(&b);
 	return e;
 }

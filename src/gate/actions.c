@@ -45,9 +45,7 @@ static void answered(struct uar_run_answer_op *op)
 	uar_jw_bool(&w, "ok", true);
 	put_outcome(&w, op);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 static void begin_answer(struct call *c, struct uar_run_answer_op *op)
@@ -116,14 +114,7 @@ void gate_submit_form(struct call *c)
 
 static void listed(struct uar_actions_op *op)
 {
-	struct call *c = op->ctx;
-	struct uar_buf json = op->json;
-
-	if (op->err)
-		gate_problem(c, op->err, &op->error);
-	else
-		gate_answer(c, 200, &json);
-	uar_buf_fini(&json);
+	gate_answer_read(op->ctx, op->err, &op->error, &op->json);
 }
 
 struct filter {
@@ -177,14 +168,7 @@ void gate_list_actions(struct call *c)
 
 static void grants_listed(struct uar_grants_op *op)
 {
-	struct call *c = op->ctx;
-	struct uar_buf json = op->json;
-
-	if (op->err)
-		gate_problem(c, op->err, &op->error);
-	else
-		gate_answer(c, 200, &json);
-	uar_buf_fini(&json);
+	gate_answer_read(op->ctx, op->err, &op->error, &op->json);
 }
 
 static uar_err list_grants(struct call *c, struct uar_grants_op *op, struct uar_error *error)

@@ -68,7 +68,7 @@ static uar_err fill_variables(const struct uar_definition *d, struct uar_arena *
 	uar_jw_close(&w);
 	e = uar_jw_end(&w);
 	if (!e)
-		e = uar_json_parse(uar_arena_str(arena, uar_buf_str(&b)), NULL, arena, out, NULL);
+		e = uar_json_parse_copy(uar_buf_str(&b), NULL, arena, out, NULL);
 	uar_buf_fini(&b);
 	return e;
 }

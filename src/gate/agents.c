@@ -1,8 +1,7 @@
 /* agents.c - the agents that runs can name, and their definitions. */
 #include "agent/registry.h"
-#include "gate/gate_int.h"
+#include "gate/kept.h"
 #include "gate/limits.h"
-#include "work/definition_store.h"
 
 size_t gate_broken_agents(const struct uar_gate *g)
 {
@@ -41,12 +40,6 @@ static void put_able(struct uar_jw *w, const struct uar_workers *work, const str
 	uar_jw_cstr(w, "reason", error.text[0] ? error.text : uar_err_text(e));
 	uar_jw_cstr(w, "next_step",
 		    "Install it, or name its path in a definition (runtime.backend.program).");
-}
-
-/* The same handlers serve agents and, by another path, those that are workflows. */
-static const char *id_name(const struct call *c)
-{
-	return strstr(c->route->path, "/workflows/") ? "workflow_id" : "agent_id";
 }
 
 void gate_put_workflow(struct uar_jw *w, const struct uar_agent *a)
@@ -108,9 +101,7 @@ void gate_list_agents(struct call *c)
 	uar_jw_close(&w);
 	put_broken(&w, uar_workers_registry(work));
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* --- one of them ---------------------------------------------------------------------------- */
@@ -142,88 +133,12 @@ static void answer_agent(struct call *c, const struct uar_agent *a)
 		uar_jw_tree(&w, "definition", a->definition->def.json);
 	}
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
-}
-
-void gate_refuse_workflow(struct call *c)
-{
-	struct uar_error error = { 0 };
-	uar_err e = uar_error_set(&error, UAR_ENOTFOUND, "no %s is named \"%.*s\"",
-				  id_name(c)[0] == 'w' ? "workflow" : "agent",
-				  (int)(c->params[0].n < 64 ? c->params[0].n : 64), c->params[0].p);
-
-	if (!uar_workers_definitions_loaded(c->g->o.work))
-		e = uar_error_set(&error, UAR_EBUSY, "definitions are being read");
-	gate_problem(c, e, &error);
-}
-
-/* --- versions of the database ------------------------------------------------------------------
- */
-
-static void put_versions(struct uar_jw *w, const struct uar_definition_lookup *op)
-{
-	uar_jw_arr(w, "versions");
-	for (size_t i = 0; i < op->count; i++) {
-		const struct uar_definition_version *v = &op->versions[i];
-
-		uar_jw_obj(w, NULL);
-		uar_jw_int(w, "version", v->version);
-		uar_jw_cstr(w, "change", v->revision[0] ? "put" : "removed");
-		uar_jw_cstr(w, "revision", v->revision[0] ? v->revision : NULL);
-		uar_jw_time(w, "at", v->created_us);
-		uar_jw_close(w);
-	}
-	uar_jw_close(w);
-	uar_jw_bool(w, "more", op->more);
-}
-
-static void looked_up(struct uar_definition_lookup *op)
-{
-	struct call *c = op->ctx;
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_SYSTEM_ANSWER_BYTES);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	if (op->err) {
-		gate_problem(c, op->err, &op->error);
-		return;
-	}
-	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, id_name(c), op->id);
-	if (op->version) {
-		uar_jw_int(&w, "version", op->version);
-		uar_jw_raw(&w, "definition", op->text);
-	} else {
-		put_versions(&w, op);
-	}
-	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
-}
-
-static void look_up(struct call *c, int64_t version)
-{
-	struct uar_definition_lookup *op = uar_arena_alloc(&c->arena, sizeof *op);
-	uar_err e = UAR_ENOMEM;
-
-	if (op) {
-		*op = (struct uar_definition_lookup){ .owner = c->owner,
-						      .id = c->params[0],
-						      .version = version,
-						      .done = looked_up,
-						      .ctx = c };
-		c->op = op;
-		e = uar_workers_look_up_definition(c->g->o.work, op);
-	}
-	if (e)
-		gate_problem(c, e, NULL);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 void gate_list_agent_versions(struct call *c)
 {
-	look_up(c, 0);
+	gate_look_up_kept(c, UAR_KEPT_AGENT, 0);
 }
 
 void gate_get_agent(struct call *c)
@@ -236,67 +151,19 @@ void gate_get_agent(struct call *c)
 	if (e)
 		gate_problem(c, e, &error);
 	else if (version)
-		look_up(c, (int64_t)(version & INT64_MAX));
+		gate_look_up_kept(c, UAR_KEPT_AGENT, (int64_t)(version & INT64_MAX));
 	else if (a)
 		answer_agent(c, a);
 	else
-		gate_refuse_workflow(c);
-}
-
-/* --- changes ------------------------------------------------------------------------------------
- */
-
-static void changed(struct uar_definition_change *op)
-{
-	struct call *c = op->ctx;
-	struct uar_buf b = uar_buf_make(4096);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	if (op->err) {
-		gate_problem(c, op->err, &op->error);
-		return;
-	}
-	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, id_name(c), op->id);
-	uar_jw_int(&w, "version", op->version);
-	uar_jw_cstr(&w, "revision", op->revision[0] ? op->revision : NULL);
-	uar_jw_bool(&w, "changed", !op->unchanged);
-	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, op->text.p && op->created ? 201 : 200, &b);
-	uar_buf_fini(&b);
-}
-
-static void change(struct call *c, uar_str text)
-{
-	struct uar_definition_change *op = uar_arena_alloc(&c->arena, sizeof *op);
-	uar_err e = UAR_ENOMEM;
-
-	if (op) {
-		*op = (struct uar_definition_change){ .owner = c->owner,
-						      .id = c->params[0],
-						      .text = text,
-						      .done = changed,
-						      .ctx = c };
-		c->op = op; /* it is in the memory of the call, which the peer must not end */
-		e = uar_workers_change_definition(c->g->o.work, op);
-	}
-	if (e)
-		gate_problem(c, e, op ? &op->error : NULL);
+		gate_answer_not_kept(c, UAR_KEPT_AGENT);
 }
 
 void gate_put_agent(struct call *c)
 {
-	uar_str text = UAR_STR_NONE;
-	uar_err e = gate_text_of(c, c->body, &text);
-
-	if (e)
-		gate_problem(c, e, NULL);
-	else
-		change(c, text);
+	gate_put_kept(c, UAR_KEPT_AGENT, gate_answer_kept_change);
 }
 
 void gate_remove_agent(struct call *c)
 {
-	change(c, UAR_STR_NONE);
+	gate_remove_kept(c, UAR_KEPT_AGENT, gate_answer_kept_change);
 }

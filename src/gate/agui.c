@@ -1,4 +1,5 @@
 /* agui.c - routes for AG-UI clients: run an agent, attach to a run. */
+#include "gate/cursor.h"
 #include "gate/gate_int.h"
 #include "proto/agui.h"
 #include "proto/agui_input.h"
@@ -320,9 +321,7 @@ static void answer_created(struct uar_run_create *op)
 		   uar_arena_printf(&c->arena, "/api/ag-ui/runs/%s/stream", op->run_id));
 	gate_put_held_up(&w, c, op->run_id);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 202, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 202, &b, &w);
 }
 
 void gate_agui_create(struct call *c)
@@ -351,24 +350,42 @@ void gate_agui_create(struct call *c)
 
 /* --- attach to a run --------------------------------------------------------------------- */
 
-uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error)
+uar_err gate_view_cursor(struct call *c, uint64_t incarnation, struct uar_cursor *out,
+			 struct uar_error *error)
 {
 	static const char *const names[] = { "last_event_id", "after" };
 	uar_str header = c->r->fields[UAR_HTTP_LAST_EVENT_ID], text = UAR_STR_NONE;
+	struct uar_cursor at = *out;
 	uar_err e = UAR_OK;
 
-	for (size_t i = 0; i < ARRAY_LEN(names) && !e; i++) {
-		e = gate_query_str(c, names[i], &text);
-		if (!e && text.p)
-			e = uar_cursor_read(text, out);
+	for (size_t i = 0; i < ARRAY_LEN(names) && (!e || e == UAR_ERESYNC); i++) {
+		uar_err bad = gate_query_str(c, names[i], &text);
+
+		if (bad)
+			return bad;
+		if (text.p)
+			e = gate_cursor_parse_frame(text, incarnation, &at);
 	}
 	if (header.n)
-		e = uar_cursor_read(header, out);
+		e = gate_cursor_parse_frame(header, incarnation, &at);
 	if (e == UAR_ECURSOR) {
 		uar_error_where(error, "%s", gate_cursor_source(c->r));
 		return uar_error_set(error, e, "a cursor is the id of a frame: 17.2");
 	}
+	if (!e)
+		*out = at;
 	return e;
+}
+
+uar_err gate_view_take_cursor(struct call *c, struct gate_view *view, struct uar_error *error)
+{
+	uar_err e = gate_view_cursor(c, gate_incarnation(c->g), &view->cursor, error);
+
+	if (e != UAR_ERESYNC || view->proto)
+		return e;
+	view->cursor = (struct uar_cursor){ 0 };
+	view->resync = true;
+	return UAR_OK;
 }
 
 static uar_err read_choice(struct call *c, const char *name, const char *const *words,
@@ -395,7 +412,7 @@ static void attach(struct call *c, void *ctx)
 	const struct agui_attach *k = ctx;
 
 	if (k->chunks)
-		gate_stream_chunks(c, c->params[0], k->view.cursor.run_sequence);
+		gate_stream_chunks(c, c->params[0], &k->view);
 	else
 		gate_stream_view(c, c->params[0], &k->view);
 }
@@ -406,9 +423,12 @@ void gate_agui_stream(struct call *c)
 	static const char *const versions[] = { "1.0", "0" };
 	struct agui_attach *k = uar_arena_alloc(&c->arena, sizeof *k);
 	struct uar_error error = { 0 };
-	uar_err e = k ? gate_view_cursor(c, &k->view.cursor, &error) : UAR_ENOMEM;
-	uar_err chunks = UAR_OK;
+	uar_err e = k ? UAR_OK : UAR_ENOMEM, chunks = UAR_OK;
 
+	if (!e) {
+		k->view.proto = gate_accepts_proto(c);
+		e = gate_view_take_cursor(c, &k->view, &error);
+	}
 	if (!e)
 		chunks = read_choice(c, "dialect", dialects, &error);
 	if (!e && chunks && chunks != UAR_ESKIP)
@@ -420,7 +440,6 @@ void gate_agui_stream(struct call *c)
 		return;
 	}
 	k->view.dialect = &uar_agui;
-	k->view.proto = gate_accepts_proto(c);
 	k->view.options.old_peer = e == UAR_ESKIP;
 	k->chunks = chunks == UAR_ESKIP;
 	gate_with_protocol(c, UAR_PROTOCOL_AG_UI, attach, k);

@@ -42,9 +42,8 @@ static void put_tools(struct uar_jw *w, const struct call *c, const struct uar_a
 	for (const struct uar_json *t = uar_json_first(uar_json_get(json, UAR_STR("tools"))); t;
 	     t = t->next) {
 		uar_jw_obj(w, NULL);
-		uar_jw_str(w, "name", uar_json_str(uar_json_get(t, UAR_STR("name")), UAR_STR("")));
-		uar_jw_str(w, "description",
-			   uar_json_str(uar_json_get(t, UAR_STR("description")), UAR_STR("")));
+		uar_jw_str(w, "name", uar_json_text(t, "name"));
+		uar_jw_str(w, "description", uar_json_text(t, "description"));
 		uar_jw_close(w);
 	}
 	uar_jw_close(w);
@@ -95,7 +94,5 @@ void gate_agui_capabilities(struct call *c)
 		return;
 	}
 	gate_put_capabilities(&w, NULL, c, a);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }

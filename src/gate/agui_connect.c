@@ -25,11 +25,6 @@ struct connecting {
 
 static void fold_next(struct connecting *k);
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* --- the answer ------------------------------------------------------------------------------ */
 
 static void release(struct connecting *k)
@@ -147,8 +142,7 @@ static void show_last(struct connecting *k)
 		fail(k, e, NULL);
 }
 
-/* --- runs before the last one ------------------------------------------------------------------
- */
+/* --- runs before the last one --------------------------------------------------------------- */
 
 static uar_err on_opened(void *ctx)
 {
@@ -220,7 +214,7 @@ static uar_err open_run(struct connecting *k)
 /* A turn that was taken back is not shown. */
 static const struct uar_json *next_turn(const struct uar_json *turn)
 {
-	while (turn && (!text_member(turn, "run_id").n ||
+	while (turn && (!uar_json_text(turn, "run_id").n ||
 			uar_json_bool(uar_json_get(turn, UAR_STR("removed")), false)))
 		turn = turn->next;
 	return turn;
@@ -231,7 +225,7 @@ static void fold_next(struct connecting *k)
 	const struct uar_json *turn = k->turn;
 	uar_err e;
 
-	k->run_id = text_member(turn, "run_id");
+	k->run_id = uar_json_text(turn, "run_id");
 	k->turn = next_turn(turn->next);
 	if (!k->turn) {
 		show_last(k);
@@ -244,8 +238,7 @@ static void fold_next(struct connecting *k)
 		fail(k, e, NULL);
 }
 
-/* --- the thread --------------------------------------------------------------------------------
- */
+/* --- the thread ----------------------------------------------------------------------------- */
 
 static const struct uar_json *first_turn(const struct uar_json *thread)
 {
@@ -263,7 +256,7 @@ static uar_err check_turns(const struct connecting *k, struct uar_error *error)
 	uar_err e = UAR_OK;
 
 	for (const struct uar_json *t = k->turn; t && !e; t = next_turn(t->next))
-		e = gate_check_protocol(k->c, text_member(t, "agent_id"), UAR_PROTOCOL_AG_UI,
+		e = gate_check_protocol(k->c, uar_json_text(t, "agent_id"), UAR_PROTOCOL_AG_UI,
 					error);
 	return e;
 }
@@ -275,11 +268,8 @@ static void thread_read(struct uar_session_op *op)
 	const struct uar_json *json = NULL;
 	uar_err e = op->err;
 
-	if (!e) {
-		uar_str text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
-
-		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &json, NULL) : UAR_ENOMEM;
-	}
+	if (!e)
+		e = uar_json_parse_copy(uar_buf_str(&op->json), NULL, &k->c->arena, &json, NULL);
 	uar_buf_fini(&op->json);
 	if (e && e != UAR_ENOTFOUND) {
 		fail(k, e, &error);
@@ -301,13 +291,13 @@ static void thread_read(struct uar_session_op *op)
 
 static uar_err decode_connect(struct call *c, struct connecting *k, struct uar_error *error)
 {
-	uar_str version = text_member(c->body, "protocolVersion");
+	uar_str version = uar_json_text(c->body, "protocolVersion");
 	uar_err e = gate_check_protocol(c, c->params[0], UAR_PROTOCOL_AG_UI, error);
 
 	k->c = c;
 	k->history = uar_buf_make(UAR_LIMIT_AGUI_HISTORY);
-	k->thread_id = text_member(c->body, "threadId");
-	k->run_name = text_member(c->body, "runId");
+	k->thread_id = uar_json_text(c->body, "threadId");
+	k->run_name = uar_json_text(c->body, "runId");
 	if (!e && !uar_str_is_id(k->thread_id)) {
 		uar_error_where(error, "/threadId");
 		e = uar_error_set(error, UAR_EINVALID, "threadId: the thread to connect to");

@@ -24,11 +24,6 @@ struct resuming {
 
 static void answer_next(struct resuming *k);
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* Answered by somebody else, or before: the run goes on all the same. */
 static void answered(struct uar_run_answer_op *op)
 {
@@ -45,7 +40,7 @@ static const struct uar_json *find_action(const struct resuming *k, uar_str id)
 	const struct uar_json *list = uar_json_get(k->actions, UAR_STR("actions"));
 
 	for (const struct uar_json *a = list && list->count ? list->first : NULL; a; a = a->next)
-		if (uar_str_eq(text_member(a, "action_id"), id))
+		if (uar_str_eq(uar_json_text(a, "action_id"), id))
 			return a;
 	return NULL;
 }
@@ -66,7 +61,7 @@ static uar_str choose_decision(const struct uar_json *action, const struct uar_j
 {
 	const struct uar_json *payload = uar_json_get(entry, UAR_STR("payload"));
 	bool approved = uar_json_bool(uar_json_get(payload, UAR_STR("approved")), false);
-	bool left = uar_str_is(text_member(entry, "status"), "cancelled");
+	bool left = uar_str_is(uar_json_text(entry, "status"), "cancelled");
 
 	if (!offers(action, "submit"))
 		return approved && !left ? UAR_STR("allow") : UAR_STR("deny");
@@ -95,14 +90,14 @@ static void answer_next(struct resuming *k)
 	while (k->next && !action) {
 		entry = k->next;
 		k->next = entry->next;
-		action = find_action(k, text_member(entry, "interruptId"));
+		action = find_action(k, uar_json_text(entry, "interruptId"));
 	}
 	if (!action) {
 		show_run(k);
 		return;
 	}
 	k->op = (struct uar_run_answer_op){ .owner = k->c->owner,
-					    .action_id = text_member(entry, "interruptId"),
+					    .action_id = uar_json_text(entry, "interruptId"),
 					    .continues_as = k->create_after
 								    ? UAR_STR_NONE
 								    : k->o.view.options.run_name,
@@ -129,7 +124,7 @@ static uar_err check_payload(const struct uar_json *action, const struct uar_jso
 	const struct uar_json *approved = uar_json_get(payload, UAR_STR("approved"));
 	const struct uar_json *edited = uar_json_get(payload, UAR_STR("editedArgs"));
 
-	if (offers(action, "submit") || uar_str_is(text_member(entry, "status"), "cancelled"))
+	if (offers(action, "submit") || uar_str_is(uar_json_text(entry, "status"), "cancelled"))
 		return UAR_OK;
 	if (edited && edited->kind != UAR_JSON_NULL) {
 		uar_error_where(error, "/resume/%zu/payload/editedArgs", i);
@@ -148,11 +143,11 @@ static uar_err check_run(const struct resuming *k, const struct uar_json *action
 			 struct uar_error *error)
 {
 	if (k->o.thread_id.n &&
-	    !uar_str_eq(text_member(action, "conversation_id"), k->o.thread_id)) {
+	    !uar_str_eq(uar_json_text(action, "conversation_id"), k->o.thread_id)) {
 		uar_error_where(error, "/threadId");
 		return uar_error_set(error, UAR_EINVALID, "the interrupt is of another thread");
 	}
-	return gate_check_protocol(k->c, text_member(action, "agent_id"), UAR_PROTOCOL_AG_UI,
+	return gate_check_protocol(k->c, uar_json_text(action, "agent_id"), UAR_PROTOCOL_AG_UI,
 				   error);
 }
 
@@ -164,7 +159,7 @@ static uar_err check_entries(const struct resuming *k, struct uar_error *error)
 	uar_err e = UAR_OK;
 
 	for (const struct uar_json *entry = k->next; entry && !e; entry = entry->next, i++) {
-		const struct uar_json *action = find_action(k, text_member(entry, "interruptId"));
+		const struct uar_json *action = find_action(k, uar_json_text(entry, "interruptId"));
 
 		if (!action)
 			continue;
@@ -213,8 +208,8 @@ static void begin_answers(struct resuming *k)
 	uar_err e = UAR_OK;
 
 	for (const struct uar_json *entry = k->next; entry && !action; entry = entry->next)
-		action = find_action(k, text_member(entry, "interruptId"));
-	last = uar_agui_last_message(k->c->body, text_member(action, "tool_call_id"));
+		action = find_action(k, uar_json_text(entry, "interruptId"));
+	last = uar_agui_last_message(k->c->body, uar_json_text(action, "tool_call_id"));
 	k->create_after = last == UAR_AGUI_AFTER_CALL && k->o.message.n;
 	if (last == UAR_AGUI_ALONE && k->o.message.n)
 		e = look_up_run(k);
@@ -229,14 +224,11 @@ static void read_done(struct uar_actions_op *op)
 	struct resuming *k = op->ctx;
 	struct uar_error error = op->error;
 	uar_err e = op->err;
-	uar_str text = UAR_STR_NONE;
 
 	if (!e)
-		text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
+		e = uar_json_parse_copy(uar_buf_str(&op->json), NULL, &k->c->arena, &k->actions,
+					NULL);
 	uar_buf_fini(&op->json);
-	if (!e)
-		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &k->actions, NULL)
-			   : UAR_ENOMEM;
 	if (!e)
 		e = check_entries(k, &error);
 	if (e)
@@ -251,7 +243,7 @@ static uar_err find_run(struct resuming *k, struct uar_error *error)
 	int64_t number;
 
 	for (const struct uar_json *entry = k->next; entry; entry = entry->next)
-		if (uar_action_parse(text_member(entry, "interruptId"), &k->run_id, &number))
+		if (uar_action_parse(uar_json_text(entry, "interruptId"), &k->run_id, &number))
 			return UAR_OK;
 	return refuse_unknown(error);
 }

@@ -40,9 +40,7 @@ static void answer_accepted(struct call *c)
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "status", "recorded");
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 202, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 202, &b, &w);
 }
 
 /* --- a run that is over ------------------------------------------------------------------ */

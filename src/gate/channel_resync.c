@@ -85,8 +85,7 @@ static uar_err tell(struct reader *r, bool last)
 	return e ? e : send_text(r, b);
 }
 
-/* --- the runs as they are ----------------------------------------------------------------------
- */
+/* --- the runs as they are ------------------------------------------------------------------- */
 
 static uar_err send_row(struct resyncing *k, const struct uar_run_row *row)
 {
@@ -109,8 +108,8 @@ static void page_read(struct uar_run_list *q)
 	k->at = 0;
 	if (!k->r)
 		free_resyncing(k);
-	else if (q->err)
-		gate_channel_cut(k->r); /* it comes back */
+	else if (q->err && q->err != UAR_ENOTFOUND) /* the run may have been removed meanwhile */
+		gate_channel_cut(k->r);		    /* it comes back */
 	else
 		go_on(k);
 }
@@ -119,6 +118,7 @@ static void ask_page(struct resyncing *k)
 {
 	k->here = false;
 	k->q = (struct uar_run_list){ .owner = k->r->of->owner,
+				      .run_id = k->r->run_id,
 				      .before = uar_str_c(k->before),
 				      .limit = UAR_LIMIT_LIST_PAGE,
 				      .done = page_read };

@@ -361,8 +361,7 @@ static void snapshot_read(struct uar_session_op *op)
 static uar_err keep_channel(struct channel_stream *s, uar_str result)
 {
 	const struct uar_json *j = NULL;
-	uar_str text = uar_arena_str(&s->arena, result);
-	uar_err e = text.p ? uar_json_parse(text, NULL, &s->arena, &j, NULL) : UAR_ENOMEM;
+	uar_err e = uar_json_parse_copy(result, NULL, &s->arena, &j, NULL);
 
 	if (e)
 		return e;
@@ -483,10 +482,8 @@ void gate_channel_permission(struct call *c)
 		d->answer = (struct uar_run_answer_op){
 			.owner = c->owner,
 			.action_id = c->params[1],
-			.decision = uar_json_str(uar_json_get(c->body, UAR_STR("decision")),
-						 UAR_STR("")),
-			.reason =
-				uar_json_str(uar_json_get(c->body, UAR_STR("reason")), UAR_STR("")),
+			.decision = uar_json_text(c->body, "decision"),
+			.reason = uar_json_text(c->body, "reason"),
 			.channel_id = c->params[0],
 			.done = decided,
 			.ctx = c,

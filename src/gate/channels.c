@@ -183,14 +183,6 @@ static void end_frame(struct channel *ch, struct uar_jw *w)
 		ch->g->buf.err = e;
 }
 
-static void put_text(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
-}
-
 static void note_run(struct channel *ch, const struct watcher *of, const struct uar_commit *c)
 {
 	const struct uar_run *run = c->run;
@@ -208,10 +200,10 @@ static void note_run(struct channel *ch, const struct watcher *of, const struct 
 	else
 		uar_jw_null(&w, "progress");
 	uar_jw_seconds(&w, "updated_at", run->at.updated_us);
-	put_text(&w, "stage", uar_run_stage(run));
+	uar_jw_str_or_null(&w, "stage", uar_run_stage(run));
 	uar_jw_cstr(&w, "engine_status", uar_status_text(run->status));
-	put_text(&w, "message", uar_str_c(uar_run_rare(run)->progress.message));
-	put_text(&w, "task_id", run->id.task_given ? run->id.task_id : UAR_STR_NONE);
+	uar_jw_str_or_null(&w, "message", uar_str_c(uar_run_rare(run)->progress.message));
+	uar_jw_str_or_null(&w, "task_id", run->id.task_given ? run->id.task_id : UAR_STR_NONE);
 	uar_jw_str(&w, "plugin_id", run->what.plugin_id);
 	uar_jw_str(&w, "entry_id", run->what.entry_id);
 	uar_jw_str(&w, "root_run_id", run->id.root_run_id);
@@ -252,7 +244,7 @@ static void note_gone(struct channel *ch, const struct watcher *of, const struct
 	uar_jw_cstr(&w, "status", about.status);
 	uar_jw_null(&w, "progress");
 	uar_jw_seconds(&w, "updated_at", row->updated_us);
-	put_text(&w, "task_id", about.task_id);
+	uar_jw_str_or_null(&w, "task_id", about.task_id);
 	uar_jw_str(&w, "plugin_id", row->plugin_id);
 	uar_jw_str(&w, "entry_id", row->entry_id);
 	uar_jw_str(&w, "root_run_id", row->root_run_id);
@@ -311,7 +303,7 @@ void gate_channel_describe(struct channel *ch, const struct uar_run_row *row, st
 		detail = NULL;
 	snprintf(out->run_id, sizeof out->run_id, "%.*s", UAR_FMT(row->run_id));
 	snprintf(out->task_id, sizeof out->task_id, "%.*s",
-		 UAR_FMT(uar_json_str(uar_json_get(detail, UAR_STR("task_id")), UAR_STR(""))));
+		 UAR_FMT(uar_json_text(detail, "task_id")));
 	snprintf(out->plugin_id, sizeof out->plugin_id, "%.*s", UAR_FMT(row->plugin_id));
 }
 

@@ -18,11 +18,6 @@ struct bringing {
 
 static void bring_next(struct bringing *k);
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static const struct uar_json *first_action(const struct bringing *k)
 {
 	return uar_json_first(uar_json_get(k->actions, UAR_STR("actions")));
@@ -31,8 +26,8 @@ static const struct uar_json *first_action(const struct bringing *k)
 static const struct uar_json *find_action(const struct bringing *k, uar_str call_id)
 {
 	for (const struct uar_json *a = first_action(k); a; a = a->next)
-		if (uar_str_is(text_member(a, "action_type"), "client_tool") &&
-		    uar_str_eq(text_member(a, "tool_call_id"), call_id))
+		if (uar_str_is(uar_json_text(a, "action_type"), "client_tool") &&
+		    uar_str_eq(uar_json_text(a, "tool_call_id"), call_id))
 			return a;
 	return NULL;
 }
@@ -40,7 +35,7 @@ static const struct uar_json *find_action(const struct bringing *k, uar_str call
 static bool is_brought(const struct bringing *k, const struct uar_json *action)
 {
 	for (const struct uar_client_result *r = k->o.first; r; r = r->next)
-		if (uar_str_eq(r->call_id, text_member(action, "tool_call_id")))
+		if (uar_str_eq(r->call_id, uar_json_text(action, "tool_call_id")))
 			return true;
 	return false;
 }
@@ -88,7 +83,7 @@ static void bring_next(struct bringing *k)
 		return;
 	}
 	k->op = (struct uar_run_answer_op){ .owner = k->c->owner,
-					    .action_id = text_member(action, "action_id"),
+					    .action_id = uar_json_text(action, "action_id"),
 					    .decision = UAR_STR("submit"),
 					    .values = r->value,
 					    .continues_as = k->o.view.options.run_name,
@@ -110,11 +105,11 @@ static void bring_next(struct bringing *k)
 static uar_err check_all(const struct bringing *k, struct uar_error *error)
 {
 	for (const struct uar_json *a = k->o.all ? first_action(k) : NULL; a; a = a->next)
-		if (uar_str_is(text_member(a, "status"), "pending") && !is_brought(k, a)) {
+		if (uar_str_is(uar_json_text(a, "status"), "pending") && !is_brought(k, a)) {
 			uar_error_where(error, "%s", k->o.where);
 			return uar_error_set(error, UAR_EINVALID,
 					     "there is no result of the tool call %.*s",
-					     UAR_FMT(text_member(a, "tool_call_id")));
+					     UAR_FMT(uar_json_text(a, "tool_call_id")));
 		}
 	return UAR_OK;
 }
@@ -132,14 +127,11 @@ static void read_done(struct uar_actions_op *op)
 	struct bringing *k = op->ctx;
 	struct uar_error error = op->error;
 	uar_err e = op->err;
-	uar_str text = UAR_STR_NONE;
 
 	if (!e)
-		text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
+		e = uar_json_parse_copy(uar_buf_str(&op->json), NULL, &k->c->arena, &k->actions,
+					NULL);
 	uar_buf_fini(&op->json);
-	if (!e)
-		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &k->actions, NULL)
-			   : UAR_ENOMEM;
 	if (!e && !brings_any(k)) { /* it is not ours, or not this owner's */
 		if (k->c->r)
 			k->o.create(k->c, k->o.ctx);
@@ -148,7 +140,7 @@ static void read_done(struct uar_actions_op *op)
 		return;
 	}
 	if (!e && k->o.ag_ui) /* the agent of the run counts, whatever the address names */
-		e = gate_check_protocol(k->c, text_member(first_action(k), "agent_id"),
+		e = gate_check_protocol(k->c, uar_json_text(first_action(k), "agent_id"),
 					UAR_PROTOCOL_AG_UI, &error);
 	if (!e)
 		e = check_all(k, &error);

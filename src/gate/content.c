@@ -317,8 +317,8 @@ static uar_err inline_bytes(struct download *d, const struct uar_export_item *x)
 static uar_err take_item(struct download *d, const struct uar_export_item *x,
 			 struct uar_error *error)
 {
-	uar_str mime = uar_json_str(uar_json_get(x->p, UAR_STR("mime")), UAR_STR(""));
-	uar_str label = uar_json_str(uar_json_get(x->p, UAR_STR("label")), UAR_STR(""));
+	uar_str mime = uar_json_text(x->p, "mime");
+	uar_str label = uar_json_text(x->p, "label");
 	bool elsewhere = uar_str_is(x->type, "url") || uar_str_is(x->type, "binary_url");
 
 	if (elsewhere && !x->upload)
@@ -326,7 +326,7 @@ static uar_err take_item(struct download *d, const struct uar_export_item *x,
 	gate_content_type(&d->type, x->type, mime);
 	gate_content_disposition(&d->disposition, uar_buf_str(&d->type), label, d->item_id);
 	d->where = x->blob.n ? BYTES_IN_BLOB : BYTES_HELD;
-	d->sha256 = keep(d, uar_json_str(uar_json_get(x->p, UAR_STR("sha256")), UAR_STR("")));
+	d->sha256 = keep(d, uar_json_text(x->p, "sha256"));
 	d->total = (uint64_t)uar_json_int(uar_json_get(x->p, UAR_STR("bytes")), 0);
 	if (!d->sha256.p || d->type.err || d->disposition.err)
 		return UAR_ENOMEM;
@@ -366,8 +366,7 @@ static uar_err take_input(struct download *d, const struct uar_event *ev, struct
 		return UAR_ECORRUPT;
 	scope = uar_json_get(p, UAR_STR("scope"));
 	input = uar_json_get(scope, UAR_STR("input"));
-	d->sha256 =
-		keep(d, uar_json_str(uar_json_get(scope, UAR_STR("input_sha256")), UAR_STR("")));
+	d->sha256 = keep(d, uar_json_text(scope, "input_sha256"));
 	d->where = d->sha256.n ? BYTES_IN_BLOB : BYTES_HELD;
 	d->total = (uint64_t)uar_json_int(uar_json_get(scope, UAR_STR("input_bytes")), 0);
 	if (d->where == BYTES_HELD && !input)
@@ -404,8 +403,7 @@ static uar_err take_ref(struct download *d, const struct uar_event *ev, struct u
 		return UAR_ESKIP;
 	if (uar_json_parse(ev->payload, NULL, scratch, &p, NULL))
 		return UAR_ECORRUPT;
-	mime = uar_json_str(uar_json_get(p, UAR_STR("mime")),
-			    uar_json_str(uar_json_get(p, UAR_STR("media_type")), UAR_STR("")));
+	mime = uar_json_str(uar_json_get(p, UAR_STR("mime")), uar_json_text(p, "media_type"));
 	if (!mime.n && (ev->cls == UAR_EV_MODEL_COMPLETED || uar_event_ends_run(ev)))
 		mime = UAR_STR("application/json"); /* what the model asks for; result_refs */
 	d->where = BYTES_IN_BLOB;

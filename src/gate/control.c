@@ -74,9 +74,7 @@ void gate_list_commands(struct call *c)
 			put_command(&w, (enum uar_control_kind)i);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* --- answers --------------------------------------------------------------------------------- */
@@ -106,9 +104,7 @@ void gate_answer_result(struct call *c, uar_str result, const struct uar_control
 	uar_jw_raw(&w, "result", result.n ? result : UAR_STR("{}"));
 	put_event_ids(&w, op);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* A peer that comes back may ask for the stream instead: the snapshot first, then events. */
@@ -282,14 +278,7 @@ void gate_get_task(struct call *c)
 
 static void evidence_read(struct uar_evidence_op *op)
 {
-	struct call *c = op->ctx;
-	struct uar_buf json = op->json;
-
-	if (op->err)
-		gate_problem(c, op->err, &op->error);
-	else
-		gate_answer(c, 200, &json);
-	uar_buf_fini(&json);
+	gate_answer_read(op->ctx, op->err, &op->error, &op->json);
 }
 
 void gate_get_evidence(struct call *c)

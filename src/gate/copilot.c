@@ -9,11 +9,6 @@
 #include "read/actions.h"
 #include "read/sessions.h"
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* --- the agents ------------------------------------------------------------------------------- */
 
 static void put_agent(struct uar_jw *w, const struct call *c, const struct uar_agent *a)
@@ -48,13 +43,10 @@ void gate_copilot_info(struct call *c)
 			put_agent(&w, c, a);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
-/* --- stop --------------------------------------------------------------------------------------
- */
+/* --- stop ----------------------------------------------------------------------------------- */
 
 struct stopping {
 	struct call *c;
@@ -73,9 +65,7 @@ static void answer_stopped(struct call *c, bool stopped)
 	uar_jw_obj(&w, NULL);
 	uar_jw_bool(&w, "stopped", stopped);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 static void cancelled(struct uar_run_cancel_op *op)
@@ -109,7 +99,7 @@ static bool has_name(struct stopping *k, const struct uar_run_row *row)
 
 	if (uar_json_parse(row->detail, NULL, &k->c->arena, &detail, NULL))
 		return false;
-	key = text_member(detail, "idempotency_key");
+	key = uar_json_text(detail, "idempotency_key");
 	return uar_str_starts(key, UAR_STR(UAR_VIEW_NAMED)) &&
 	       uar_str_eq(uar_str_from(key, strlen(UAR_VIEW_NAMED)), k->run_name);
 }
@@ -122,11 +112,8 @@ static void answers_read(struct uar_actions_op *op)
 	const struct uar_json *json = NULL;
 	uar_err e = op->err;
 
-	if (!e) {
-		uar_str text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
-
-		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &json, NULL) : UAR_ENOMEM;
-	}
+	if (!e)
+		e = uar_json_parse_copy(uar_buf_str(&op->json), NULL, &k->c->arena, &json, NULL);
 	uar_buf_fini(&op->json);
 	if (e)
 		gate_problem(k->c, e, &error);
@@ -201,23 +188,20 @@ static void thread_read(struct uar_session_op *op)
 	const struct uar_json *json = NULL, *active;
 	uar_err e = op->err;
 
-	if (!e) {
-		uar_str text = uar_arena_str(&k->c->arena, uar_buf_str(&op->json));
-
-		e = text.p ? uar_json_parse(text, NULL, &k->c->arena, &json, NULL) : UAR_ENOMEM;
-	}
+	if (!e)
+		e = uar_json_parse_copy(uar_buf_str(&op->json), NULL, &k->c->arena, &json, NULL);
 	uar_buf_fini(&op->json);
 	active = uar_json_get(uar_json_get(json, UAR_STR("thread")), UAR_STR("active_turn"));
-	k->run_id = text_member(active, "run_id");
+	k->run_id = uar_json_text(active, "run_id");
 	if (!e && active) /* its agent counts, whatever agent the address names */
-		e = gate_check_protocol(k->c, text_member(active, "agent_id"), UAR_PROTOCOL_AG_UI,
+		e = gate_check_protocol(k->c, uar_json_text(active, "agent_id"), UAR_PROTOCOL_AG_UI,
 					&error);
 	if (e && e != UAR_ENOTFOUND)
 		gate_problem(k->c, e, &error);
 	else if (!k->run_id.n)
 		answer_stopped(k->c, false);
 	else if (k->run_name.n)
-		list_runs(k, text_member(json, "session_id"));
+		list_runs(k, uar_json_text(json, "session_id"));
 	else
 		cancel(k);
 }
@@ -231,7 +215,7 @@ void gate_copilot_stop(struct call *c)
 
 	if (!e) {
 		k->c = c;
-		k->run_name = text_member(c->body, "runId");
+		k->run_name = uar_json_text(c->body, "runId");
 		k->thread = (struct uar_session_op){ .owner = c->owner,
 						     .thread_id = c->params[1],
 						     .put_cursor = gate_cursor_put,
@@ -244,12 +228,11 @@ void gate_copilot_stop(struct call *c)
 		gate_problem(c, e, &error);
 }
 
-/* --- all of it at one address --------------------------------------------------------------------
- */
+/* --- all of it at one address --------------------------------------------------------------- */
 
 static uar_err take_param(struct call *c, const char *name, uar_str *out, struct uar_error *error)
 {
-	*out = text_member(uar_json_get(c->body, UAR_STR("params")), name);
+	*out = uar_json_text(uar_json_get(c->body, UAR_STR("params")), name);
 	if (uar_str_is_id(*out))
 		return UAR_OK;
 	uar_error_where(error, "/params/%s", name);
@@ -267,7 +250,7 @@ void gate_copilot_call(struct call *c)
 			{ "agent/connect", gate_agui_connect, true, false, true },
 			{ "agent/stop", gate_copilot_stop, true, true, false } };
 	const struct uar_json *body = uar_json_get(c->body, UAR_STR("body"));
-	uar_str method = text_member(c->body, "method");
+	uar_str method = uar_json_text(c->body, "method");
 	struct uar_error error = { 0 };
 	uar_err e = UAR_OK;
 	size_t i = 0;

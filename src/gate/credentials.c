@@ -415,14 +415,8 @@ static void put_key(struct uar_jw *w, const struct gate_book *b,
 	uar_jw_close(w);
 	uar_jw_str(w, "status", row->row.status);
 	uar_jw_time(w, "created_at", row->row.created_us);
-	if (row->expires_at)
-		uar_jw_time(w, "expires_at", row->expires_at);
-	else
-		uar_jw_null(w, "expires_at");
-	if (used)
-		uar_jw_time(w, "last_used_at", used);
-	else
-		uar_jw_null(w, "last_used_at");
+	uar_jw_time_or_null(w, "expires_at", row->expires_at);
+	uar_jw_time_or_null(w, "last_used_at", used);
 	if (row->revoked_at)
 		uar_jw_time(w, "revoked_at", row->revoked_at);
 }
@@ -589,9 +583,7 @@ static void keys_listed(struct uar_credential_list *op)
 	else
 		uar_jw_null(&w, "next_cursor");
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 void gate_list_credentials(struct call *c)

@@ -30,3 +30,17 @@ uar_err gate_cursor_parse(uar_str text, uint64_t incarnation, uint64_t *out)
 	*out = number;
 	return UAR_OK;
 }
+
+uar_err gate_cursor_parse_frame(uar_str text, uint64_t incarnation, struct uar_cursor *out)
+{
+	uar_str rest = UAR_STR_NONE, head = uar_str_cut(text, '.', &rest);
+	size_t dash = uar_str_find(head, '-');
+	struct uar_cursor at;
+	uar_err e = uar_cursor_read(dash < head.n ? uar_str_from(text, dash + 1) : text, &at);
+
+	if (!e)
+		e = gate_cursor_parse(head, incarnation, &at.run_sequence);
+	if (!e)
+		*out = at;
+	return e;
+}

@@ -44,6 +44,43 @@ TEST(cursors_by_table, "")
 	}
 }
 
+TEST(cursors_of_frames_by_table, "")
+{
+	static const struct {
+		const char *text;
+		uint64_t incarnation;
+		uar_err want;
+		struct uar_cursor at;
+	} rows[] = {
+		{ "17.2", 1, UAR_OK, { 17, 2 } },
+		{ "17", 1, UAR_OK, { 17, UINT32_MAX } },
+		{ "9-17.2", 9, UAR_OK, { 17, 2 } },
+		{ "9-17", 9, UAR_OK, { 17, UINT32_MAX } },
+		{ "0.0", 9, UAR_OK, { 0, 0 } },
+		{ "17.2", 9, UAR_ERESYNC, { 0 } },
+		{ "9-17.2", 1, UAR_ERESYNC, { 0 } },
+		{ "9-17.2", 8, UAR_ERESYNC, { 0 } },
+		{ "1-17.2", 1, UAR_ECURSOR, { 0 } },
+		{ "9-17.", 9, UAR_ECURSOR, { 0 } },
+		{ "9-.2", 9, UAR_ECURSOR, { 0 } },
+		{ "9-17.2.1", 9, UAR_ECURSOR, { 0 } },
+		{ "9-17.4294967296", 9, UAR_ECURSOR, { 0 } },
+		{ "9-8-17.2", 9, UAR_ECURSOR, { 0 } },
+		{ "9.17-2", 9, UAR_ECURSOR, { 0 } },
+		{ "", 1, UAR_ECURSOR, { 0 } },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		struct uar_cursor got = { 0 };
+		uar_err e =
+			gate_cursor_parse_frame(uar_str_c(rows[i].text), rows[i].incarnation, &got);
+
+		CHECK_MSG(e == rows[i].want && got.run_sequence == rows[i].at.run_sequence &&
+				  got.k == rows[i].at.k,
+			  "\"%s\": %s", rows[i].text, uar_err_text(e));
+	}
+}
+
 TEST(what_is_written_is_read_again, "")
 {
 	static const uint64_t of[] = { 1, 2, 1763431200 };

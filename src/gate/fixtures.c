@@ -20,9 +20,7 @@ static void answer_list(struct call *c, const struct uar_fixture_job *job)
 		uar_jw_str(&w, NULL, job->names[i]);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 static void listed(struct uar_fixture_job *job)
@@ -139,7 +137,7 @@ static uar_err encode_events(struct replay *p, const struct uar_event *ev, size_
 	uar_err e = UAR_OK;
 
 	for (size_t i = 0; i < n && !e; i++) {
-		e = p->chunks ? uar_chunk_encode(&ev[i], &p->base.g->scratch, frames->out)
+		e = p->chunks ? uar_chunk_encode(&ev[i], 1, &p->base.g->scratch, frames->out)
 			      : p->view.dialect->encode(p->state, &ev[i], &p->base.g->scratch,
 							frames);
 		if (p->chunks && e == UAR_ESKIP)
@@ -288,7 +286,7 @@ static uar_err read_replay(struct call *c, struct replay *p, struct uar_fixture_
 		return e;
 	if (!p->view.dialect && !p->chunks)
 		return gate_line_cursor(c, &o->after, error);
-	e = gate_view_cursor(c, &p->view.cursor, error);
+	e = gate_view_cursor(c, 1, &p->view.cursor, error);
 	p->joined = !p->view.cursor.run_sequence;
 	if (e || p->chunks)
 		return e;

@@ -256,14 +256,9 @@ static void answer_options(struct call *c)
 static uar_err parse_body(struct call *c, struct uar_error *error)
 {
 	struct uar_json_limits limits = { .nodes = UAR_LIMIT_HTTP_VALUES };
-	uar_str text = c->r->body;
+	uar_str text = c->r->body.n ? c->r->body : UAR_STR("{}");
 
-	if (!text.n)
-		text = UAR_STR("{}");
-	text = uar_arena_str(&c->arena, text);
-	if (!text.p)
-		return UAR_ENOMEM;
-	return uar_json_parse(text, &limits, &c->arena, &c->body, error);
+	return uar_json_parse_copy(text, &limits, &c->arena, &c->body, error);
 }
 
 static void on_request(void *ctx, struct uar_http_request *r)
@@ -382,6 +377,25 @@ void gate_answer_headers(struct call *c, int status, struct uar_buf *json,
 void gate_answer(struct call *c, int status, struct uar_buf *json)
 {
 	gate_answer_headers(c, status, json, NULL, 0);
+}
+
+void gate_answer_json(struct call *c, int status, struct uar_buf *json, struct uar_jw *w)
+{
+	json->err = uar_jw_end(w);
+	gate_answer(c, status, json);
+	uar_buf_fini(json);
+}
+
+void gate_answer_read(struct call *c, uar_err e, const struct uar_error *error,
+		      struct uar_buf *json)
+{
+	struct uar_buf own = *json; /* it is in the memory of the call */
+
+	if (e)
+		gate_problem(c, e, error);
+	else
+		gate_answer(c, 200, &own);
+	uar_buf_fini(&own);
 }
 
 void gate_answer_type(struct call *c, int status, const char *type, uar_str body)

@@ -156,14 +156,18 @@ void gate_call_free(struct call *c);
 struct uar_agent;
 /* agents.c: members of an object. */
 void gate_put_workflow(struct uar_jw *w, const struct uar_agent *a);
-void gate_refuse_workflow(struct call *c); /* there is none of that name */
 /* workflows.c: likewise. */
 void gate_put_workflow_facts(struct uar_jw *w, const struct uar_agent *a);
 
 /* Each answers and frees the call. */
 void gate_answer(struct call *c, int status, struct uar_buf *json);
+/* With what the writer has made; the buffer is freed. */
+void gate_answer_json(struct call *c, int status, struct uar_buf *json, struct uar_jw *w);
 void gate_answer_headers(struct call *c, int status, struct uar_buf *json,
 			 const struct uar_http_header *headers, size_t n);
+/* With what a reader has made, which is freed; or why it could not. */
+void gate_answer_read(struct call *c, uar_err e, const struct uar_error *error,
+		      struct uar_buf *json);
 void gate_answer_type(struct call *c, int status, const char *type, uar_str body);
 void gate_problem(struct call *c, uar_err e, const struct uar_error *error);
 /* The same with one more member, JSON text. */
@@ -317,8 +321,6 @@ void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialec
 void gate_stream_exports(struct call *c, uar_str run_id, uint64_t after);
 /* item_cursor.c: the same after the item of this id; both strings stay in place. */
 void gate_stream_after_item(struct call *c, uar_str run_id, uar_str item_id);
-/* Chunks of a run after this event of it. */
-void gate_stream_chunks(struct call *c, uar_str run_id, uint64_t after);
 void gate_streams_tick(struct uar_timer *t);
 void gate_streams_end(struct uar_gate *g);
 void gate_streams_cut(struct uar_gate *g, const struct gate_key *key); /* those it has opened */
@@ -348,12 +350,20 @@ struct gate_view {
 	bool one_segment;		    /* ends where a request of the dialect ends */
 	bool stored;			    /* an answer waits for nothing that is not stored yet */
 	bool proto;			    /* AG-UI: in its protobuf binding */
+	bool resync; /* the cursor is of another incarnation: send `resync`, then all of the run */
 	int64_t wait_us; /* an answer comes after so long at the latest; 0: when it is complete */
 };
-/* The cursor of a request for such a stream; the header counts before the query. */
-uar_err gate_view_cursor(struct call *c, struct uar_cursor *out, struct uar_error *error);
+/* The cursor of a request for such a stream; the header counts before the query. *out has the
+ * default. UAR_ERESYNC: the cursor is of another incarnation than that. */
+uar_err gate_view_cursor(struct call *c, uint64_t incarnation, struct uar_cursor *out,
+			 struct uar_error *error);
+/* Reads the cursor into view->cursor. One of another incarnation sets view->resync and the start of
+ * the run; the binary binding cannot send `resync` and gets UAR_ERESYNC. */
+uar_err gate_view_take_cursor(struct call *c, struct gate_view *view, struct uar_error *error);
 /* Answers with the run in a dialect that remembers what it has shown. */
 void gate_stream_view(struct call *c, uar_str run_id, const struct gate_view *view);
+/* streams.c: the run as chunks. Uses view->cursor and view->resync alone. */
+void gate_stream_chunks(struct call *c, uar_str run_id, const struct gate_view *view);
 
 /* client_results.c: results of the client's tools, then the run from there on. */
 struct gate_results {

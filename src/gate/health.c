@@ -21,11 +21,6 @@ void gate_health_destroy(struct health *h)
 	uar_free(h);
 }
 
-static uar_str text(const struct uar_json *p, const char *key)
-{
-	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
-}
-
 static void copy(char *to, size_t room, uar_str s)
 {
 	snprintf(to, room, "%.*s", UAR_FMT(uar_str_utf8_prefix(s, room - 1)));
@@ -53,11 +48,11 @@ static struct health_row *row_of(struct health *h, uar_str provider, uar_str mod
 
 void gate_health_add(struct health *h, const struct uar_event *ev, const struct uar_json *p)
 {
-	struct health_row *r = row_of(h, text(p, "provider"), text(p, "model"));
+	struct health_row *r = row_of(h, uar_json_text(p, "provider"), uar_json_text(p, "model"));
 	const struct uar_json *first = uar_json_get(p, UAR_STR("ttft_ms"));
 
 	/* Who stopped a call says nothing about the model. */
-	if (uar_str_is(text(p, "failure_category"), "cancelled"))
+	if (uar_str_is(uar_json_text(p, "failure_category"), "cancelled"))
 		return;
 	r->calls++;
 	r->last_us = ev->time_us;
@@ -65,8 +60,8 @@ void gate_health_add(struct health *h, const struct uar_event *ev, const struct 
 		r->failures++;
 		r->failed_in_a_row++;
 		r->failed_us = ev->time_us;
-		copy(r->category, sizeof r->category, text(p, "failure_category"));
-		copy(r->message, sizeof r->message, text(p, "message"));
+		copy(r->category, sizeof r->category, uar_json_text(p, "failure_category"));
+		copy(r->message, sizeof r->message, uar_json_text(p, "message"));
 		return;
 	}
 	r->failed_in_a_row = 0;

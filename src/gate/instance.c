@@ -36,8 +36,7 @@ static void put_artifact(struct uar_jw *w, const struct uar_agent *a)
 	uar_jw_close(w);
 }
 
-/* --- memory ------------------------------------------------------------------------------------
- */
+/* --- memory --------------------------------------------------------------------------------- */
 
 static void put_conversation(struct uar_jw *w, const struct uar_json *memory)
 {
@@ -95,8 +94,7 @@ static void put_memory(struct uar_jw *w, const struct instance *k, const struct 
 	uar_jw_close(w);
 }
 
-/* --- tools, skills, bus ------------------------------------------------------------------------
- */
+/* --- tools, skills, bus --------------------------------------------------------------------- */
 
 static uar_err put_tools(struct uar_jw *w, struct call *c, const struct uar_agent *a)
 {
@@ -148,8 +146,7 @@ static void put_bus(struct uar_jw *w, struct call *c)
 	uar_jw_close(w);
 }
 
-/* --- the answer ---------------------------------------------------------------------------------
- */
+/* --- the answer ----------------------------------------------------------------------------- */
 
 static void refuse_unknown(struct call *c)
 {

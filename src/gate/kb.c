@@ -85,8 +85,7 @@ static struct kb_call *call_of(struct uar_know_job *j)
 	return UAR_OWNER(j, struct kb_call, job);
 }
 
-/* --- collections --------------------------------------------------------------------------------
- */
+/* --- collections ---------------------------------------------------------------------------- */
 
 struct kb_collections {
 	struct kb_call x;
@@ -298,8 +297,7 @@ void gate_kb_clear(struct call *c)
 	clear(c, UAR_STR(""));
 }
 
-/* --- a document in -----------------------------------------------------------------------------
- */
+/* --- a document in -------------------------------------------------------------------------- */
 
 struct kb_put {
 	struct kb_call x;

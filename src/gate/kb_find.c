@@ -2,8 +2,7 @@
 #include "gate/kb_int.h"
 #include "gate/limits.h"
 
-/* --- documents ----------------------------------------------------------------------------------
- */
+/* --- documents ------------------------------------------------------------------------------ */
 
 struct kb_list {
 	struct kb_call x;
@@ -206,8 +205,7 @@ void gate_kb_remove_document(struct call *c)
 	gate_kb_begin(x);
 }
 
-/* --- search --------------------------------------------------------------------------------------
- */
+/* --- search --------------------------------------------------------------------------------- */
 
 uar_err gate_kb_mode(uar_str name, enum uar_kb_mode *out, struct uar_error *error)
 {
@@ -302,8 +300,7 @@ void gate_kb_search(struct call *c)
 		gate_problem(c, e, &error);
 }
 
-/* --- relations
- * ------------------------------------------------------------------------------------ */
+/* --- relations ------------------------------------------------------------------------------ */
 
 struct kb_relations {
 	struct kb_call x;
@@ -434,8 +431,7 @@ void gate_kb_relations(struct call *c)
 	gate_kb_begin(&r->x);
 }
 
-/* --- memories -----------------------------------------------------------------------------------
- */
+/* --- memories ------------------------------------------------------------------------------- */
 
 struct kb_memories {
 	struct kb_call x;
@@ -527,8 +523,7 @@ void gate_kb_forget(struct call *c)
 	ask_memories(c, run_forget);
 }
 
-/* --- the index
- * ------------------------------------------------------------------------------------ */
+/* --- the index ------------------------------------------------------------------------------ */
 
 struct kb_checking {
 	struct kb_call x;

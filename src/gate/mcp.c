@@ -232,7 +232,7 @@ static void initialize(struct mcp_exchange *x)
 {
 	uar_err e;
 
-	if (!uar_json_str(uar_json_get(x->m.params, UAR_STR("protocolVersion")), UAR_STR("")).n) {
+	if (!uar_json_text(x->m.params, "protocolVersion").n) {
 		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS,
 				 "params.protocolVersion names the revision of the client",
 				 UAR_STR_NONE);

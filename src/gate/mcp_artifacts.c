@@ -65,23 +65,17 @@ bool mcp_artifact_parse(struct uar_arena *arena, uar_str uri, struct mcp_artifac
 	return same;
 }
 
-/* --- what an event says of one ------------------------------------------------------------------
- */
-
-static uar_str text_of(const struct uar_json *p, const char *key)
-{
-	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
-}
+/* --- what an event says of one -------------------------------------------------------------- */
 
 /* Without parameters. */
 static uar_str media_type(struct uar_arena *arena, const struct uar_json *p, uar_str export)
 {
-	uar_str mime = text_of(p, "mime"), rest, found;
+	uar_str mime = uar_json_text(p, "mime"), rest, found;
 	struct uar_buf b = uar_buf_make(512);
 
 	if (!mime.n && !export.n)
-		mime = uar_str_c(
-			uar_artifact_mime(text_of(p, "artifact_type"), text_of(p, "language")));
+		mime = uar_str_c(uar_artifact_mime(uar_json_text(p, "artifact_type"),
+						   uar_json_text(p, "language")));
 	gate_content_type(&b, export.n ? export : UAR_STR("text"), mime);
 	found = uar_arena_str(arena, uar_str_trim(uar_str_cut(uar_buf_str(&b), ';', &rest)));
 	if (b.err)
@@ -107,11 +101,11 @@ uar_err mcp_artifact_read(const struct uar_event *ev, struct uar_arena *arena,
 		e = uar_event_blob(ev, "read_ref", arena, &a.blob);
 	if (e)
 		return e;
-	if (!a.blob.n && text_of(p, "sha256").n != UAR_SHA256_TEXT)
+	if (!a.blob.n && uar_json_text(p, "sha256").n != UAR_SHA256_TEXT)
 		return UAR_ESKIP; /* that something changed; nothing was kept of it */
-	a.type = text_of(p, "artifact_type");
-	a.title = text_of(p, "title");
-	a.text = text_of(p, "preview");
+	a.type = uar_json_text(p, "artifact_type");
+	a.title = uar_json_text(p, "title");
+	a.text = uar_json_text(p, "preview");
 	a.version = uar_json_int(uar_json_get(p, UAR_STR("version")), 1);
 	if (uar_str_starts(a.type, uar_str_c(lead)))
 		export = uar_str_from(a.type, sizeof lead - 1);

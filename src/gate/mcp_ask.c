@@ -47,7 +47,7 @@ unsigned mcp_can_for(uar_str method)
 static uar_err ask_one(struct mcp_work *k, const struct uar_json *j)
 {
 	struct question *q = uar_arena_alloc(&k->arena, sizeof *q);
-	uar_str method = uar_json_str(uar_json_get(j, UAR_STR("method")), UAR_STR(""));
+	uar_str method = uar_json_text(j, "method");
 	const struct uar_json *params = uar_json_get(j, UAR_STR("params"));
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_MCP_MESSAGE),
 		       text = uar_buf_make(UAR_LIMIT_MCP_MESSAGE);

@@ -57,8 +57,7 @@ static void check_object(struct check *k, const struct uar_json *schema,
 	char name[NAME_BYTES];
 
 	for (const struct uar_json *j = uar_json_first(all); j && !k->fault.n; j = j->next) {
-		uar_str header =
-			uar_json_str(uar_json_get(j, UAR_STR("x-mcp-header")), UAR_STR(""));
+		uar_str header = uar_json_text(j, "x-mcp-header");
 		const struct uar_json *at = uar_json_get(value, j->key);
 
 		if (header.n && header.n < sizeof name - sizeof "mcp-param-") {

@@ -115,7 +115,7 @@ static void level_stored(void *ctx, uar_err e, uint64_t sequence)
 /* The log has it before the client knows. */
 static void set_level(struct mcp_exchange *x)
 {
-	uar_str name = uar_json_str(uar_json_get(x->m.params, UAR_STR("level")), UAR_STR(""));
+	uar_str name = uar_json_text(x->m.params, "level");
 	const char *level = mcp_level(name);
 	char text[32];
 	struct mcp_record r = { .kind = "level", .done = level_stored, .ctx = x };

@@ -29,7 +29,7 @@ static const char *const list_names[UAR_MCP_LISTS] = { "name", "name", "uri", "u
 
 static uar_str name_of(const struct uar_json *item, enum uar_mcp_list list)
 {
-	return uar_json_str(uar_json_get(item, uar_str_c(list_names[list])), UAR_STR(""));
+	return uar_json_text(item, list_names[list]);
 }
 
 static bool is_shown(const struct uar_mcp_relay *r, const struct uar_json *item,
@@ -104,11 +104,6 @@ bool mcp_is_offered(const struct uar_gate *g, uar_str uri)
 	return find_resource(g, uri) != NULL;
 }
 
-static uar_str param(const struct uar_json *params, const char *name)
-{
-	return uar_json_str(uar_json_get(params, uar_str_c(name)), UAR_STR(""));
-}
-
 static bool is_task_method(enum uar_mcp_method m)
 {
 	return m == UAR_MCP_M_TASKS_GET || m == UAR_MCP_M_TASKS_UPDATE ||
@@ -121,7 +116,7 @@ static struct uar_mcp_relay *find_task(const struct mcp_exchange *x, uar_str *ou
 	const struct uar_gate *g = x->c->g;
 	uar_str task, server;
 
-	if (mcp_task_id_read(x->c, param(x->m.params, "taskId"), &task))
+	if (mcp_task_id_read(x->c, uar_json_text(x->m.params, "taskId"), &task))
 		return NULL;
 	server = uar_str_cut(task, '~', out_id);
 	for (size_t i = 0; i < g->o.relay_count; i++)
@@ -140,14 +135,14 @@ static struct uar_mcp_relay *find_relay(const struct mcp_exchange *x)
 	if (is_task_method(x->v.method))
 		return find_task(x, &id);
 	if (x->v.method == UAR_MCP_M_RESOURCES_READ)
-		return find_resource(g, param(params, "uri"));
+		return find_resource(g, uar_json_text(params, "uri"));
 	if (x->v.method == UAR_MCP_M_COMPLETE) {
 		params = uar_json_get(params, UAR_STR("ref"));
-		if (param(params, "uri").n)
-			return find_resource(g, param(params, "uri"));
+		if (uar_json_text(params, "uri").n)
+			return find_resource(g, uar_json_text(params, "uri"));
 	}
 	return find_item(g, x->v.method == UAR_MCP_M_TOOLS_CALL ? UAR_MCP_TOOLS : UAR_MCP_PROMPTS,
-			 param(params, "name"), &of)
+			 uar_json_text(params, "name"), &of)
 		       ? of
 		       : NULL;
 }
@@ -271,7 +266,7 @@ static const char *cap_words[] = { "elicitation", "sampling", "roots" };
 static const char *missing_capability(const struct offer_work *o, const struct uar_json *questions)
 {
 	for (const struct uar_json *j = uar_json_first(questions); j; j = j->next) {
-		unsigned can = mcp_can_for(param(j, "method"));
+		unsigned can = mcp_can_for(uar_json_text(j, "method"));
 
 		if (!can)
 			return "";
@@ -406,7 +401,7 @@ static void notified(void *ctx, uar_str method, const struct uar_json *params)
 
 	if (uar_str_is(method, "notifications/progress")
 		    ? o->work.token.n > 0
-		    : o->level.n && level_of(param(params, "level")) >= level_of(o->level))
+		    : o->level.n && level_of(uar_json_text(params, "level")) >= level_of(o->level))
 		pass_on(o, method, params);
 }
 
@@ -503,9 +498,10 @@ static uar_err copy_request(struct offer_work *o, const struct mcp_exchange *x)
 	uar_str text = x->m.params ? uar_arena_str(a, x->m.params->text) : UAR_STR_NONE;
 
 	o->method = x->v.method;
-	o->name = param(x->m.params, o->method == UAR_MCP_M_RESOURCES_READ ? "uri" : "name");
+	o->name =
+		uar_json_text(x->m.params, o->method == UAR_MCP_M_RESOURCES_READ ? "uri" : "name");
 	if (is_task_method(o->method)) {
-		o->task_id = param(x->m.params, "taskId");
+		o->task_id = uar_json_text(x->m.params, "taskId");
 		find_task(x, &o->name);
 	}
 	take_client(o, x);
@@ -560,7 +556,7 @@ static bool heads_agree(struct mcp_exchange *x)
 
 	if (x->v.method != UAR_MCP_M_TOOLS_CALL)
 		return true;
-	tool = find_item(x->c->g, UAR_MCP_TOOLS, param(x->m.params, "name"), &of);
+	tool = find_item(x->c->g, UAR_MCP_TOOLS, uar_json_text(x->m.params, "name"), &of);
 	return mcp_check_params(x, uar_json_get(tool, UAR_STR("inputSchema")));
 }
 

@@ -12,7 +12,7 @@
 static bool is_flat(const struct uar_json *property)
 {
 	static const char *const types[] = { "string", "number", "integer", "boolean" };
-	uar_str type = uar_json_str(uar_json_get(property, UAR_STR("type")), UAR_STR(""));
+	uar_str type = uar_json_text(property, "type");
 
 	for (size_t i = 0; i < ARRAY_LEN(types); i++)
 		if (uar_str_is(type, types[i]))
@@ -91,7 +91,7 @@ void mcp_put_question(struct uar_jw *w, const struct uar_view_action *a, struct 
 /* accept, decline, cancel; who cancels leaves the question to the inbox. */
 static uar_err read_reply(const struct uar_json *j, struct uar_arena *arena, struct uar_list *out)
 {
-	uar_str action = uar_json_str(uar_json_get(j, UAR_STR("action")), UAR_STR(""));
+	uar_str action = uar_json_text(j, "action");
 	const struct uar_json *content = uar_json_get(j, UAR_STR("content"));
 	uar_str decision = uar_json_str(uar_json_get(content, UAR_STR("decision")), UAR_STR_NONE);
 	bool accepted = uar_str_is(action, "accept"), form;

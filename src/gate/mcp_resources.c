@@ -409,7 +409,7 @@ static void run_read(struct uar_run_list *q)
 void mcp_read_resource(struct mcp_exchange *x)
 {
 	struct run_lookup *k = uar_arena_alloc(&x->c->arena, sizeof *k);
-	uar_str uri = uar_json_str(uar_json_get(x->m.params, UAR_STR("uri")), UAR_STR(""));
+	uar_str uri = uar_json_text(x->m.params, "uri");
 	uar_str run_id = uar_str_from(uri, sizeof RUN_URI - 1);
 
 	if (!k) {
@@ -481,7 +481,7 @@ static void put_message(struct uar_jw *w, uar_str text)
 
 void mcp_get_prompt(struct mcp_exchange *x)
 {
-	uar_str name = uar_json_str(uar_json_get(x->m.params, UAR_STR("name")), UAR_STR(""));
+	uar_str name = uar_json_text(x->m.params, "name");
 	const struct uar_agent *a = uar_workers_agent(x->c->g->o.work, &x->c->owner, name);
 	const struct uar_json *arguments = uar_json_get(x->m.params, UAR_STR("arguments"));
 	uar_str message = uar_json_str(uar_json_get(arguments, UAR_STR("message")), UAR_STR_NONE);

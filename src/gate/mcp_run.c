@@ -482,9 +482,8 @@ static uar_err read_call(struct mcp_exchange *x, const struct uar_agent *agent,
 	const struct uar_json *inputs = uar_json_get(arguments, UAR_STR("inputs"));
 
 	op->agent_id = uar_str_c(agent->id);
-	op->message = uar_json_str(uar_json_get(arguments, UAR_STR("message")), UAR_STR(""));
-	op->conversation_id =
-		uar_json_str(uar_json_get(arguments, UAR_STR("conversation_id")), UAR_STR(""));
+	op->message = uar_json_text(arguments, "message");
+	op->conversation_id = uar_json_text(arguments, "conversation_id");
 	if (!op->message.n && agent->entry != UAR_ENTRY_FIXTURE &&
 	    !uar_agent_has_input_schema(agent))
 		return uar_error_set(error, UAR_EINVALID,
@@ -517,18 +516,14 @@ static uar_err continue_run(struct run_work *r, uar_str run_id)
 {
 	const struct uar_json *given = uar_json_get(r->work.x->m.params, UAR_STR("inputResponses"));
 	const struct uar_json *answers = NULL;
-	uar_str text;
 	uar_err e = UAR_OK;
 
 	r->run_id = uar_arena_str(&r->work.arena, run_id);
 	if (!r->run_id.p)
 		return UAR_ENOMEM;
 	r->quiet = true;
-	if (given && given->kind == UAR_JSON_OBJECT) {
-		text = uar_arena_str(&r->work.arena, given->text);
-		e = text.p ? uar_json_parse(text, NULL, &r->work.arena, &answers, NULL)
-			   : UAR_ENOMEM;
-	}
+	if (given && given->kind == UAR_JSON_OBJECT)
+		e = uar_json_parse_copy(given->text, NULL, &r->work.arena, &answers, NULL);
 	if (!e)
 		e = mcp_replies_read(answers, &r->work.arena, &r->replies);
 	UAR_LIST_EACH (it, &r->replies)

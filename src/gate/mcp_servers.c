@@ -1,8 +1,7 @@
 /* mcp_servers.c - the MCP servers that agents use: listed, kept in the database, logged in at. */
-#include "gate/gate_int.h"
+#include "gate/kept.h"
 #include "gate/limits.h"
 #include "tool/mcp_host.h"
-#include "work/definition_store.h"
 
 static struct uar_mcp_host *host_of(struct call *c)
 {
@@ -11,13 +10,6 @@ static struct uar_mcp_host *host_of(struct call *c)
 	if (!h)
 		gate_problem(c, UAR_ENOTIMPL, NULL);
 	return h;
-}
-
-static void answer(struct call *c, int status, struct uar_buf *b, struct uar_jw *w)
-{
-	b->err = uar_jw_end(w);
-	gate_answer(c, status, b);
-	uar_buf_fini(b);
 }
 
 /* --- looking -------------------------------------------------------------------------------- */
@@ -42,7 +34,7 @@ void gate_mcp_list_servers(struct call *c)
 	}
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	answer(c, 200, &b, &w);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* NULL: the call was answered. */
@@ -73,7 +65,7 @@ static void answer_server(struct call *c, int status, const struct uar_mcp_hoste
 	uar_jw_obj(&w, NULL);
 	uar_mcp_hosted_write(&w, s);
 	uar_jw_close(&w);
-	answer(c, status, &b, &w);
+	gate_answer_json(c, status, &b, &w);
 }
 
 void gate_mcp_get_server(struct call *c)
@@ -106,40 +98,13 @@ static void changed(struct uar_definition_change *op)
 	uar_jw_str(&w, "name", op->id);
 	uar_jw_bool(&w, "removed", !op->text.p);
 	uar_jw_close(&w);
-	answer(c, 200, &b, &w);
-}
-
-static void change(struct call *c, uar_str text)
-{
-	struct uar_definition_change *op = uar_arena_alloc(&c->arena, sizeof *op);
-	uar_err e = UAR_ENOMEM;
-
-	if (op) {
-		*op = (struct uar_definition_change){ .owner = c->owner,
-						      .what = UAR_KEPT_MCP,
-						      .id = c->params[0],
-						      .text = text,
-						      .done = changed,
-						      .ctx = c };
-		c->op = op; /* it is in the memory of the call, which the peer must not end */
-		e = uar_workers_change_definition(c->g->o.work, op);
-	}
-	if (e)
-		gate_problem(c, e, op ? &op->error : NULL);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 void gate_mcp_put_server(struct call *c)
 {
-	uar_str text = UAR_STR_NONE;
-	uar_err e;
-
-	if (!host_of(c))
-		return;
-	e = gate_text_of(c, c->body, &text);
-	if (e)
-		gate_problem(c, e, NULL);
-	else
-		change(c, text);
+	if (host_of(c))
+		gate_put_kept(c, UAR_KEPT_MCP, changed);
 }
 
 void gate_mcp_remove_server(struct call *c)
@@ -150,7 +115,7 @@ void gate_mcp_remove_server(struct call *c)
 	if (!s)
 		return;
 	if (uar_mcp_hosted_origin(s) == UAR_MCP_OF_DATABASE) {
-		change(c, UAR_STR_NONE);
+		gate_remove_kept(c, UAR_KEPT_MCP, changed);
 		return;
 	}
 	gate_problem(c,

@@ -138,7 +138,7 @@ static void read_stored(const struct uar_json *j, struct uar_arena *arena, struc
 
 	out->id = json_of(uar_json_get(j, UAR_STR("id")), arena);
 	out->token = json_of(uar_json_get(j, UAR_STR("token")), arena);
-	out->run_id = uar_json_str(uar_json_get(j, UAR_STR("run_id")), UAR_STR(""));
+	out->run_id = uar_json_text(j, "run_id");
 	out->message = message ? message->text : UAR_STR_NONE;
 }
 
@@ -164,8 +164,8 @@ uar_err mcp_stored_read(const struct uar_event *ev, struct uar_arena *arena, str
 	if (e)
 		return e;
 	label = uar_json_get(payload, UAR_STR("native_ids"));
-	out->kind = uar_json_str(uar_json_get(label, UAR_STR("kind")), UAR_STR(""));
-	out->stream = uar_json_str(uar_json_get(label, UAR_STR("stream")), UAR_STR(""));
+	out->kind = uar_json_text(label, "kind");
+	out->stream = uar_json_text(label, "stream");
 	out->settles = uar_json_bool(uar_json_get(label, UAR_STR("settles")), false);
 	content = uar_json_get(payload, UAR_STR("content"));
 	if (content)
@@ -243,9 +243,8 @@ static uar_err take_facts(struct mcp_session *s, const struct uar_json *facts)
 	const struct uar_json *caps = uar_json_get(facts, UAR_STR("capabilities"));
 	const struct uar_json *info = uar_json_get(facts, UAR_STR("clientInfo"));
 
-	s->version = uar_arena_str(
-		&s->arena, mcp_negotiate(uar_json_str(
-				   uar_json_get(facts, UAR_STR("protocolVersion")), UAR_STR(""))));
+	s->version =
+		uar_arena_str(&s->arena, mcp_negotiate(uar_json_text(facts, "protocolVersion")));
 	s->can = mcp_can(caps);
 	if (caps && caps->kind == UAR_JSON_OBJECT)
 		s->caps = uar_arena_str(&s->arena, caps->text);
@@ -412,12 +411,8 @@ static uar_err fold(struct load *l, const struct uar_event *ev, struct uar_arena
 		l->level = mcp_level(r.message);
 	if (uar_str_is(r.kind, "close"))
 		l->closed = true;
-	if (uar_str_is(r.kind, "open") && r.message.n) {
-		uar_str text = uar_arena_str(&l->facts, r.message);
-
-		return text.p ? uar_json_parse(text, NULL, &l->facts, &l->opened, NULL)
-			      : UAR_ENOMEM;
-	}
+	if (uar_str_is(r.kind, "open") && r.message.n)
+		return uar_json_parse_copy(r.message, NULL, &l->facts, &l->opened, NULL);
 	if (r.settles)
 		settle(l, r.stream);
 	return UAR_OK;

@@ -192,7 +192,7 @@ void mcp_put_task(struct uar_jw *w, const struct mcp_task *t)
 
 static uar_str task_id(const struct mcp_exchange *x)
 {
-	return uar_json_str(uar_json_get(x->m.params, UAR_STR("taskId")), UAR_STR(""));
+	return uar_json_text(x->m.params, "taskId");
 }
 
 /* True: the request is answered, or goes to the server whose task it is. */

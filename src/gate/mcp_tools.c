@@ -217,7 +217,7 @@ static void call_internal(struct mcp_exchange *x, struct uar_tools *tools, const
 
 void mcp_call_tool(struct mcp_exchange *x)
 {
-	uar_str name = uar_json_str(uar_json_get(x->m.params, UAR_STR("name")), UAR_STR(""));
+	uar_str name = uar_json_text(x->m.params, "name");
 	const struct uar_json *arguments = uar_json_get(x->m.params, UAR_STR("arguments"));
 	const struct uar_agent *agent = find_agent(x, name);
 	struct uar_tools *tools = uar_workers_tools(x->c->g->o.work);

@@ -201,7 +201,7 @@ static void subscribe_to_artifact(struct mcp_artifact_look *k)
 
 void mcp_subscribe(struct mcp_exchange *x)
 {
-	uar_str uri = uar_json_str(uar_json_get(x->m.params, UAR_STR("uri")), UAR_STR(""));
+	uar_str uri = uar_json_text(x->m.params, "uri");
 
 	if (!is_known(x, uri))
 		mcp_answer_missing(x, uri);
@@ -211,7 +211,7 @@ void mcp_subscribe(struct mcp_exchange *x)
 
 void mcp_unsubscribe(struct mcp_exchange *x)
 {
-	uar_str uri = uar_json_str(uar_json_get(x->m.params, UAR_STR("uri")), UAR_STR(""));
+	uar_str uri = uar_json_text(x->m.params, "uri");
 
 	if (!uri.n || uri.n > UAR_LIMIT_MCP_URI) {
 		mcp_answer_error(x, 200, UAR_MCP_INVALID_PARAMS, "params.uri names the resource",
@@ -222,8 +222,7 @@ void mcp_unsubscribe(struct mcp_exchange *x)
 	record_subscription(x, "unsubscribe", uri);
 }
 
-/* --- what is said ------------------------------------------------------------------------------
- */
+/* --- what is said --------------------------------------------------------------------------- */
 
 static const char *const list_notices[UAR_MCP_LISTS] = { "notifications/tools/list_changed",
 							 "notifications/prompts/list_changed",
@@ -339,8 +338,7 @@ void mcp_flush_soon(struct gate_mcp *m)
 	m->flushing = !uar_timer_set(m->g->o.sched, &m->flush, UAR_LIMIT_MCP_NOTICE_MS * 1000LL);
 }
 
-/* --- where changes come from --------------------------------------------------------------------
- */
+/* --- where changes come from ---------------------------------------------------------------- */
 
 static void list_changed(void *ctx, enum uar_mcp_list list)
 {
@@ -465,8 +463,7 @@ void gate_mcp_tick(struct gate_mcp *m)
 	list_changed(m, UAR_MCP_PROMPTS);
 }
 
-/* --- a request that is held open ----------------------------------------------------------------
- */
+/* --- a request that is held open ------------------------------------------------------------ */
 
 static void drop_listener(struct gate_stream *base)
 {
@@ -624,8 +621,7 @@ void mcp_listen(struct mcp_exchange *x)
 	uar_frame_unref(frame);
 }
 
-/* --- life ----------------------------------------------------------------------------------------
- */
+/* --- life ----------------------------------------------------------------------------------- */
 
 void mcp_watch_init(struct gate_mcp *m)
 {

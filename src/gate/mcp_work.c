@@ -111,9 +111,7 @@ static void answer_accepted(struct mcp_exchange *x)
 	uar_jw_bool(&w, "accepted", true);
 	uar_jw_str(&w, "session_id", s->id);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(x->c, 202, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(x->c, 202, &b, &w);
 	mcp_session_release(s);
 }
 

@@ -37,9 +37,7 @@ void gate_list_models(struct call *c)
 	uar_jw_obj(&w, NULL);
 	uar_workers_write_providers(l.work, &w, put_used, &l);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* --- whether one answers -------------------------------------------------------------------- */
@@ -73,9 +71,7 @@ static void checked(struct uar_provider_check *op)
 		uar_jw_str(&w, NULL, op->names[i]);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 void gate_check_models(struct call *c)

@@ -50,9 +50,7 @@ void gate_openai_models(struct call *c)
 			put_model(c, &w, uar_workers_agent_at(c->g->o.work, i));
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 static uar_err refuse_model(uar_str model, struct uar_error *error)
@@ -75,9 +73,7 @@ void gate_openai_model(struct call *c)
 		return;
 	}
 	put_model(c, &w, a);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* --- whether a response may be shown ---------------------------------------------------------- */
@@ -151,8 +147,7 @@ static uar_err open_response(struct call *c, struct openai_call *k, uar_str run_
 	return UAR_OK;
 }
 
-/* --- a run -------------------------------------------------------------------------------------
- */
+/* --- a run ---------------------------------------------------------------------------------- */
 
 static uar_err look_up(struct call *c, struct openai_call *k, uar_str run_id,
 		       void (*done)(struct uar_run_list *q))
@@ -338,8 +333,7 @@ static void run_model(struct call *c, const struct uar_dialect *dialect,
 			.one_segment = true,
 			.options = { .model = k->in.model, .usage = k->in.usage },
 		};
-		k->view.options.previous_id = uar_json_str(
-			uar_json_get(c->body, UAR_STR("previous_response_id")), UAR_STR(""));
+		k->view.options.previous_id = uar_json_text(c->body, "previous_response_id");
 	}
 	if (!e && gate_has_results(k->in.results) && !k->in.previous_run_id.n) {
 		bring_results(c, k);
@@ -363,8 +357,7 @@ void gate_openai_create_response(struct call *c)
 	run_model(c, &uar_openai_responses, uar_openai_responses_read);
 }
 
-/* --- a response that is there already
- * -------------------------------------------------------------- */
+/* --- a response that is there already ------------------------------------------------------- */
 
 /* "resp_RUN", or "resp_RUN.2" for the second one of that run. */
 static uar_err response_run(const struct call *c, uar_str *out, int64_t *out_part,

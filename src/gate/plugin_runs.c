@@ -106,9 +106,7 @@ static void answer_envelope(struct start *s, uar_str result)
 	uar_jw_cstr(&w, "run_id", s->op.run_id);
 	uar_jw_str(&w, "status", status_of(s));
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(s->c, ended ? 200 : 202, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(s->c, ended ? 200 : 202, &b, &w);
 }
 
 static void result_ready(struct uar_blob_read *get)
@@ -518,7 +516,5 @@ void gate_list_plugins(struct call *c)
 		entries->ops->each(entries, put_entry, &w);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }

@@ -61,9 +61,9 @@ static uar_err take_bytes(struct output *o, const struct uar_event *ev, struct u
 {
 	const struct uar_json *p = NULL;
 	uar_err e = uar_event_payload(ev, scratch, &p, NULL);
-	uar_str stream = uar_json_str(uar_json_get(p, UAR_STR("stream")), UAR_STR(""));
+	uar_str stream = uar_json_text(p, "stream");
 	const struct uar_json *data = uar_json_get(p, UAR_STR("data"));
-	uar_str bytes = uar_json_str(uar_json_get(p, UAR_STR("text")), UAR_STR(""));
+	uar_str bytes = uar_json_text(p, "text");
 
 	if (e || (o->stream.n && !uar_str_eq(o->stream, stream)))
 		return e;

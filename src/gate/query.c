@@ -152,8 +152,14 @@ uar_err gate_cursor(struct call *c, uint64_t *out, struct uar_error *error)
 	uint64_t number = 0;
 	uar_err e = query_cursor(c, "last_event_id", &number, error);
 
-	if ((!e || e == UAR_ERESYNC) && !gate_query_str(c, "after", &after) && after.p)
-		e = query_cursor(c, "after", &number, error);
+	if (!e || e == UAR_ERESYNC) {
+		uar_err bad = gate_query_str(c, "after", &after);
+
+		if (bad)
+			return bad;
+		if (after.p)
+			e = query_cursor(c, "after", &number, error);
+	}
 	if ((!e || e == UAR_ERESYNC) && header.n)
 		e = gate_cursor_parse(header, gate_incarnation(c->g), &number);
 	*out = e ? 0 : number;

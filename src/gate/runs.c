@@ -296,9 +296,7 @@ static void answer_record(struct call *c, const struct uar_run_row *row, int sta
 	struct uar_jw w = uar_jw_begin(&b);
 
 	uar_runs_write(&w, NULL, row);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, status, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, status, &b, &w);
 }
 
 struct lookup {

@@ -75,6 +75,8 @@ static uar_err read_cursor(struct call *c, uar_str cursor, struct uar_session_op
 	if (!cursor.n)
 		return UAR_OK;
 	e = gate_cursor_parse(cursor, gate_incarnation(c->g), &op->before);
+	if (e == UAR_ERESYNC)
+		return e;
 	if (e || !op->before) {
 		uar_error_where(error, "cursor");
 		return uar_error_set(error, UAR_EINVALID, "cursor is not one of a window");
@@ -222,14 +224,7 @@ void gate_get_thread(struct call *c)
 
 static void sessions_read(struct uar_sessions_op *op)
 {
-	struct call *c = op->ctx;
-	struct uar_buf json = op->json;
-
-	if (op->err)
-		gate_problem(c, op->err, &op->error);
-	else
-		gate_answer(c, 200, &json);
-	uar_buf_fini(&json);
+	gate_answer_read(op->ctx, op->err, &op->error, &op->json);
 }
 
 static uar_err take_filters(struct call *c, struct uar_sessions_op *op)

@@ -1,9 +1,8 @@
 /* skills.c - skills over HTTP: lists, searches, versions, changes, and what a message activates. */
 #include "agent/registry.h"
-#include "gate/gate_int.h"
+#include "gate/kept.h"
 #include "gate/limits.h"
 #include "skill/book.h"
-#include "work/definition_store.h"
 #include "work/skill_trial.h"
 
 static struct uar_skill_book *book_of(struct call *c)
@@ -15,8 +14,7 @@ static struct uar_skill_book *book_of(struct call *c)
 	return b;
 }
 
-/* --- what is shown of a skill ------------------------------------------------------------------
- */
+/* --- what is shown of a skill --------------------------------------------------------------- */
 
 static void put_metrics(struct uar_jw *w, const struct uar_skill_count *n)
 {
@@ -45,13 +43,6 @@ static void put_skill(struct call *c, struct uar_jw *w, const struct uar_skill_e
 	if (e->updated_us)
 		uar_jw_time(w, "updated_at", e->updated_us);
 	put_metrics(w, uar_skill_book_count(b, &c->owner, s->skill_id));
-}
-
-static void answer(struct call *c, int status, struct uar_buf *b, struct uar_jw *w)
-{
-	b->err = uar_jw_end(w);
-	gate_answer(c, status, b);
-	uar_buf_fini(b);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
@@ -126,77 +117,18 @@ void gate_list_skills(struct call *c)
 	put_broken(&w, book);
 	uar_jw_close(&w);
 	if (!e) {
-		answer(c, 200, &b, &w);
+		gate_answer_json(c, 200, &b, &w);
 		return;
 	}
 	uar_buf_fini(&b);
 	gate_problem(c, e, NULL);
 }
 
-/* --- one of them -------------------------------------------------------------------------------
- */
-
-static void put_versions(struct uar_jw *w, const struct uar_definition_lookup *op)
-{
-	uar_jw_arr(w, "versions");
-	for (size_t i = 0; i < op->count; i++) {
-		const struct uar_definition_version *v = &op->versions[i];
-
-		uar_jw_obj(w, NULL);
-		uar_jw_int(w, "stored_version", v->version);
-		uar_jw_cstr(w, "change", v->revision[0] ? "put" : "removed");
-		uar_jw_cstr(w, "revision", v->revision[0] ? v->revision : NULL);
-		uar_jw_time(w, "at", v->created_us);
-		uar_jw_close(w);
-	}
-	uar_jw_close(w);
-	uar_jw_bool(w, "more", op->more);
-}
-
-static void looked_up(struct uar_definition_lookup *op)
-{
-	struct call *c = op->ctx;
-	struct uar_buf b = uar_buf_make(UAR_LIMIT_SKILLS_ANSWER);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	if (op->err) {
-		gate_problem(c, op->err, &op->error);
-		return;
-	}
-	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "skill_id", op->id);
-	if (op->version) {
-		uar_jw_int(&w, "stored_version", op->version);
-		uar_jw_raw(&w, "skill", op->text);
-	} else {
-		put_versions(&w, op);
-	}
-	uar_jw_close(&w);
-	answer(c, 200, &b, &w);
-}
-
-static void look_up(struct call *c, int64_t version)
-{
-	struct uar_definition_lookup *op = uar_arena_alloc(&c->arena, sizeof *op);
-	uar_err e = UAR_ENOMEM;
-
-	if (op) {
-		*op = (struct uar_definition_lookup){ .owner = c->owner,
-						      .what = UAR_KEPT_SKILL,
-						      .id = c->params[0],
-						      .version = version,
-						      .done = looked_up,
-						      .ctx = c };
-		c->op = op;
-		e = uar_workers_look_up_definition(c->g->o.work, op);
-	}
-	if (e)
-		gate_problem(c, e, NULL);
-}
+/* --- one of them ---------------------------------------------------------------------------- */
 
 void gate_list_skill_versions(struct call *c)
 {
-	look_up(c, 0);
+	gate_look_up_kept(c, UAR_KEPT_SKILL, 0);
 }
 
 static void put_embedding(struct uar_jw *w, const struct uar_skill *s)
@@ -220,18 +152,7 @@ static void answer_skill(struct call *c, const struct uar_skill_entry *e, bool e
 	if (embedding)
 		put_embedding(&w, &e->skill);
 	uar_jw_close(&w);
-	answer(c, 200, &b, &w);
-}
-
-static void refuse_unknown(struct call *c)
-{
-	struct uar_error error = { 0 };
-	uar_err e = uar_error_set(&error, UAR_ENOTFOUND, "no skill is named \"%.*s\"",
-				  (int)(c->params[0].n < 64 ? c->params[0].n : 64), c->params[0].p);
-
-	if (!uar_workers_definitions_loaded(c->g->o.work))
-		e = uar_error_set(&error, UAR_EBUSY, "skills are being read");
-	gate_problem(c, e, &error);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 void gate_get_skill(struct call *c)
@@ -252,62 +173,18 @@ void gate_get_skill(struct call *c)
 	if (e)
 		gate_problem(c, e, &error);
 	else if (version)
-		look_up(c, (int64_t)(version & INT64_MAX));
+		gate_look_up_kept(c, UAR_KEPT_SKILL, (int64_t)(version & INT64_MAX));
 	else if (entry)
 		answer_skill(c, entry, embedding);
 	else
-		refuse_unknown(c);
+		gate_answer_not_kept(c, UAR_KEPT_SKILL);
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-static void changed(struct uar_definition_change *op)
-{
-	struct call *c = op->ctx;
-	struct uar_buf b = uar_buf_make(4096);
-	struct uar_jw w = uar_jw_begin(&b);
-
-	if (op->err) {
-		gate_problem(c, op->err, &op->error);
-		return;
-	}
-	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "skill_id", op->id);
-	uar_jw_int(&w, "stored_version", op->version);
-	uar_jw_cstr(&w, "revision", op->revision[0] ? op->revision : NULL);
-	uar_jw_bool(&w, "changed", !op->unchanged);
-	uar_jw_close(&w);
-	answer(c, op->text.p && op->created ? 201 : 200, &b, &w);
-}
-
-static void change(struct call *c, uar_str text)
-{
-	struct uar_definition_change *op = uar_arena_alloc(&c->arena, sizeof *op);
-	uar_err e = UAR_ENOMEM;
-
-	if (op) {
-		*op = (struct uar_definition_change){ .owner = c->owner,
-						      .what = UAR_KEPT_SKILL,
-						      .id = c->params[0],
-						      .text = text,
-						      .done = changed,
-						      .ctx = c };
-		c->op = op; /* it is in the memory of the call, which the peer must not end */
-		e = uar_workers_change_definition(c->g->o.work, op);
-	}
-	if (e)
-		gate_problem(c, e, op ? &op->error : NULL);
-}
-
 void gate_put_skill(struct call *c)
 {
-	uar_str text = UAR_STR_NONE;
-	uar_err e = gate_text_of(c, c->body, &text);
-
-	if (e)
-		gate_problem(c, e, NULL);
-	else
-		change(c, text);
+	gate_put_kept(c, UAR_KEPT_SKILL, gate_answer_kept_change);
 }
 
 void gate_remove_skill(struct call *c)
@@ -320,7 +197,7 @@ void gate_remove_skill(struct call *c)
 		return;
 	entry = uar_skill_book_find(book, &c->owner, c->params[0]);
 	if (!entry || entry->skill.origin == UAR_SKILL_USER) {
-		change(c, UAR_STR_NONE);
+		gate_remove_kept(c, UAR_KEPT_SKILL, gate_answer_kept_change);
 		return;
 	}
 	gate_problem(c,
@@ -381,7 +258,7 @@ void gate_try_skills(struct call *c)
 		e = uar_workers_try_skills(c->g->o.work, &trial, &w, &error);
 	uar_jw_close(&w);
 	if (!e) {
-		answer(c, 200, &b, &w);
+		gate_answer_json(c, 200, &b, &w);
 		return;
 	}
 	uar_buf_fini(&b);

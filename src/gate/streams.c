@@ -180,7 +180,7 @@ static uar_err put_chunk(struct uar_gate *g, const struct uar_event *ev)
 	uar_err e;
 
 	uar_arena_reset(&g->scratch);
-	e = uar_chunk_encode(ev, &g->scratch, &g->buf);
+	e = uar_chunk_encode(ev, gate_incarnation(g), &g->scratch, &g->buf);
 	return e == UAR_ESKIP ? UAR_OK : e;
 }
 
@@ -442,19 +442,26 @@ static uar_err read_variants(struct call *c, bool *out_full, struct uar_error *e
 	return uar_error_set(error, UAR_EINVALID, "variants are plain or full");
 }
 
-/* `after`: NULL takes it from the request. */
+struct place {
+	uint64_t after;
+	bool resync; /* it was of another incarnation */
+};
+
+/* `at`: NULL takes it from the request. */
 static uar_err open_stream(struct call *c, uar_str run_id, enum gate_dialect dialect,
-			   const uint64_t *after, struct uar_error *error)
+			   const struct place *at, struct uar_error *error)
 {
 	struct sse *s = uar_zalloc(sizeof *s);
 	struct uar_stream_options o = { .owner = c->owner };
 	bool meta = false, full = false;
 	uar_err e = s ? UAR_OK : UAR_ENOMEM;
 
-	if (after)
-		o.after = *after;
-	else if (!e)
+	if (!e && at) {
+		o.after = at->after;
+		e = at->resync ? UAR_ERESYNC : UAR_OK;
+	} else if (!e) {
 		e = gate_cursor(c, &o.after, error);
+	}
 	if (e == UAR_ERESYNC) {
 		s->resync = true;
 		gate_cursor_text(c, s->base.requested, sizeof s->base.requested);
@@ -507,20 +514,22 @@ void gate_stream_events(struct call *c, uar_str run_id, enum gate_dialect dialec
 
 void gate_stream_exports(struct call *c, uar_str run_id, uint64_t after)
 {
+	struct place at = { .after = after };
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, GATE_EXPORTS, &after, &error);
+	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, GATE_EXPORTS, &at, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }
 
-void gate_stream_chunks(struct call *c, uar_str run_id, uint64_t after)
+void gate_stream_chunks(struct call *c, uar_str run_id, const struct gate_view *view)
 {
+	struct place at = { view->cursor.run_sequence, view->resync };
 	struct uar_error error = { 0 };
 	uar_err e;
 
-	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, GATE_CHUNKS, &after, &error);
+	e = c->g->draining ? UAR_EDRAINING : open_stream(c, run_id, GATE_CHUNKS, &at, &error);
 	if (e)
 		gate_problem(c, e, &error);
 }

@@ -1,6 +1,7 @@
 /* system.c - health, readiness, version, the one-time link. */
 #include "gate/gate_int.h"
 #include "gate/limits.h"
+#include "memory/know.h"
 #include "work/definition_store.h"
 
 enum { LINK_VALID_US = 600000000 };
@@ -16,9 +17,7 @@ static void answer_status(struct call *c, int http_status, const char *status)
 	if (broken)
 		uar_jw_int(&w, "broken_agents", (int64_t)broken);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, http_status, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, http_status, &b, &w);
 }
 
 void gate_health(struct call *c)
@@ -41,7 +40,9 @@ void gate_ready(struct call *c)
 	uar_reader_stats(c->g->o.reader, &s);
 	if (s.health == UAR_STORAGE_BROKEN)
 		answer_status(c, 503, "storage broken");
-	else if (s.health == UAR_STORAGE_FULL && !s.space)
+	else if (uar_knowledge_is_broken(c->g->o.knowledge))
+		answer_status(c, 503, "knowledge storage broken");
+	else if (!s.space)
 		answer_status(c, 503, "storage full");
 	else if (uar_runtime_short_of_memory(c->g->o.runtime))
 		answer_status(c, 503, "out of memory");
@@ -65,9 +66,7 @@ void gate_version(struct call *c)
 	uar_jw_cstr(&w, "runtime_id", uar_reader_runtime_id(c->g->o.reader));
 	uar_jw_int(&w, "incarnation", (int64_t)gate_incarnation(c->g));
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* --- the one-time link of the page ---------------------------------------------- */
@@ -106,9 +105,7 @@ void gate_new_link(struct call *c)
 	uar_jw_cstr(&w, "code", uar_gate_link_code(c->g));
 	uar_jw_int(&w, "valid_seconds", LINK_VALID_US / 1000000);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 201, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 201, &b, &w);
 }
 
 void gate_link(struct call *c)
@@ -129,7 +126,5 @@ void gate_link(struct call *c)
 	uar_jw_obj(&w, NULL);
 	uar_jw_cstr(&w, "token", c->g->o.token);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }

@@ -58,9 +58,7 @@ void gate_list_tools(struct call *c)
 			put_tool(&w, t);
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* --- a call without a run ---------------------------------------------------------- */

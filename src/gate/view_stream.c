@@ -111,7 +111,9 @@ static uar_err put_events(struct view_stream *s, const struct uar_event *ev, siz
 	uar_err e = UAR_OK;
 
 	for (size_t i = 0; i < n && !e; i++) {
-		struct uar_frames frames = { .out = out, .run_sequence = ev[i].run_sequence };
+		struct uar_frames frames = { .out = out,
+					     .incarnation = gate_incarnation(s->base.g),
+					     .run_sequence = ev[i].run_sequence };
 
 		e = s->joined ? encode_event(s, &ev[i], &frames) : join_at(s, &ev[i], &frames);
 		if (!e && frames.closed && s->view.one_segment)
@@ -168,7 +170,7 @@ static uar_err on_opened(void *ctx)
 
 	if (!e || e == UAR_ESKIP)
 		s->call = NULL;
-	return e;
+	return e || !s->view.resync ? e : gate_stream_resync(&s->base);
 }
 
 /* Room is asked for first: what was encoded cannot be taken back. */
@@ -259,6 +261,8 @@ static uar_err open_view(struct call *c, uar_str run_id, const struct gate_view 
 	s->base.g = c->g;
 	s->base.drop = drop_view;
 	s->base.leave = on_leave;
+	if (view->resync)
+		gate_cursor_text(c, s->base.requested, sizeof s->base.requested);
 	s->base.type = view->proto ? UAR_AGUI_PROTO : NULL;
 	s->call = c;
 	o.sink = (struct uar_stream_sink){ on_opened, on_events, on_end, s };

@@ -14,23 +14,30 @@ struct graph {
 	bool reading;
 };
 
-static void free_graph(struct graph *g)
+static void end_page(struct graph *g)
 {
 	if (g->reading)
 		uar_events_read_fini(&g->read);
 	g->reading = false;
 }
 
+/* The rest is in the memory of the call. */
+static void fini_graph(struct graph *g)
+{
+	end_page(g);
+	uar_flow_view_fini(g->view);
+}
+
 static void drop_graph(struct call *c)
 {
-	free_graph(c->op);
+	fini_graph(c->op);
 }
 
 static void fail(struct graph *g, uar_err e, const struct uar_error *error)
 {
 	struct uar_error copy = error ? *error : (struct uar_error){ 0 };
 
-	free_graph(g);
+	fini_graph(g);
 	gate_problem(g->c, e, &copy);
 }
 
@@ -51,22 +58,19 @@ static void answer(struct graph *g, const struct uar_json *definition)
 	uar_jw_str(&w, "run_id", c->params[0]);
 	uar_flow_view_write(g->view, definition, &w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	free_graph(g);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	fini_graph(g);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 static void definition_read(struct uar_blob_read *b)
 {
 	struct graph *g = UAR_OWNER(b, struct graph, blob);
 	const struct uar_json *j = NULL;
-	uar_str text = b->err ? UAR_STR_NONE : uar_arena_str(&g->c->arena, b->bytes);
 	uar_err e = b->err;
 	struct uar_error error = b->error;
 
 	if (!e)
-		e = text.p ? uar_json_parse(text, NULL, &g->c->arena, &j, NULL) : UAR_ENOMEM;
+		e = uar_json_parse_copy(b->bytes, NULL, &g->c->arena, &j, NULL);
 	uar_blob_read_fini(b);
 	if (e)
 		fail(g, e, &error);
@@ -106,7 +110,7 @@ static void page_ready(struct uar_events_read *r)
 		g->after = r->events[i].run_sequence;
 		e = uar_flow_view_take(g->view, &r->events[i]);
 	}
-	free_graph(g);
+	end_page(g);
 	if (!e && more)
 		e = read_page(g);
 	else if (!e) {

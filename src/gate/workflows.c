@@ -3,7 +3,7 @@
 #include "agent/definition.h"
 #include "agent/registry.h"
 #include "flow/flow.h"
-#include "gate/gate_int.h"
+#include "gate/kept.h"
 #include "gate/limits.h"
 #include "work/work.h"
 
@@ -41,9 +41,7 @@ void gate_list_workflows(struct call *c)
 	}
 	uar_jw_close(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 void gate_get_workflow(struct call *c)
@@ -60,7 +58,7 @@ void gate_get_workflow(struct call *c)
 	} else if (version) {
 		gate_get_agent(c); /* of a version it says the definition */
 	} else if (!is_workflow(a)) {
-		gate_refuse_workflow(c);
+		gate_answer_not_kept(c, UAR_KEPT_AGENT);
 	} else {
 		uar_jw_obj(&w, NULL);
 		gate_put_workflow(&w, a);
@@ -100,7 +98,7 @@ void gate_remove_workflow(struct call *c)
 	if (is_workflow(uar_workers_agent(c->g->o.work, &c->owner, c->params[0])))
 		gate_remove_agent(c);
 	else
-		gate_refuse_workflow(c);
+		gate_answer_not_kept(c, UAR_KEPT_AGENT);
 }
 
 void gate_workflow_types(struct call *c)
@@ -111,9 +109,7 @@ void gate_workflow_types(struct call *c)
 	uar_jw_obj(&w, NULL);
 	uar_flow_write_types(&w);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }
 
 /* --- the check ------------------------------------------------------------------------------ */
@@ -146,7 +142,7 @@ static void warn_agent(struct call *c, struct uar_flow_problems *all, const stru
 		       size_t node)
 {
 	const struct uar_flow_node *n = &f->nodes[node];
-	uar_str name = uar_json_str(uar_json_get(n->config, UAR_STR("agent")), UAR_STR(""));
+	uar_str name = uar_json_text(n->config, "agent");
 	struct uar_flow_problem *p;
 
 	if (n->type != UAR_FLOW_AGENT || uar_workers_agent(c->g->o.work, &c->owner, name))
@@ -190,7 +186,5 @@ void gate_check_workflow(struct call *c)
 	uar_jw_obj(&w, NULL);
 	uar_flow_write_problems(&w, all);
 	uar_jw_close(&w);
-	b.err = uar_jw_end(&w);
-	gate_answer(c, 200, &b);
-	uar_buf_fini(&b);
+	gate_answer_json(c, 200, &b, &w);
 }

@@ -132,8 +132,7 @@ static enum uar_message_effect effect_of(struct uar_read *r)
 	if (r->event_count != 1 || uar_event_payload(&r->events[0], &r->arena, &payload, NULL))
 		return UAR_MESSAGE_EFFECT_NONE;
 	payload = uar_json_get(payload, UAR_STR("effect"));
-	return uar_message_effect_parse(
-		uar_json_str(uar_json_get(payload, UAR_STR("result")), UAR_STR("")));
+	return uar_message_effect_parse(uar_json_text(payload, "result"));
 }
 
 static void first_ready(struct uar_read *r)

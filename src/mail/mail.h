@@ -13,9 +13,10 @@
 
 /* All inboxes and outboxes. Attached to the engine and destroyed with it. */
 struct uar_mailer;
-/* peers: other runtimes; NULL: none */
+/* peers: other runtimes; pushes: receivers of notifications (mail/push.h); NULL: none */
+struct uar_pushes;
 UAR_MUST_CHECK uar_err uar_mailer_create(struct uar_runtime *rt, struct uar_peers *peers,
-					 struct uar_mailer **out);
+					 struct uar_pushes *pushes, struct uar_mailer **out);
 
 /* A message for an agent. It belongs to the caller and stays in place, with its strings,
  * until `done`, by when it is durable or refused. */

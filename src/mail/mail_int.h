@@ -14,7 +14,20 @@ struct uar_mailer {
 	struct uar_peers *peers; /* NULL: none */
 	struct uar_map in;	 /* inbox.c: of struct inbox, messages on their way into the log */
 	struct uar_map out;	 /* outbox.c: of struct outbox, messages on their way out of it */
+	struct {
+		struct uar_pushes *port;     /* NULL: there are none */
+		struct uar_map tasks;	     /* of struct push_task, by the run's key */
+		struct rt_numbers watched;   /* hashes of the keys of runs with configurations */
+		struct uar_map lanes, parts; /* push_places.c */
+		struct uar_list ready; /* of struct push_lane: their senders may get a place */
+		struct uar_list idle;  /* of struct push_sender */
+		size_t idle_count, working, looks;
+		struct push_scan *scan; /* push.c: of a start; NULL: it is over */
+		bool stopped, pumping;
+	} push;
 };
+
+struct push_scan;
 
 /* outbox.c */
 bool rt_peer_known(const struct uar_mailer *ml, uar_str peer);

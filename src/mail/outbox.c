@@ -236,7 +236,7 @@ static uar_err fetch(struct outbox *b, const struct uar_event *ev)
 
 static bool has(const struct uar_json *payload, const char *key, const char *value)
 {
-	return uar_str_is(uar_json_str(uar_json_get(payload, uar_str_c(key)), UAR_STR("")), value);
+	return uar_str_is(uar_json_text(payload, key), value);
 }
 
 /* Its text and its id outlive the page. */
@@ -244,8 +244,7 @@ static uar_err take(struct outbox *b, const struct uar_json *payload)
 {
 	const struct uar_json *content = uar_json_get(payload, UAR_STR("content"));
 
-	b->message_id = uar_arena_str(
-		&b->arena, uar_json_str(uar_json_get(payload, UAR_STR("message_id")), UAR_STR("")));
+	b->message_id = uar_arena_str(&b->arena, uar_json_text(payload, "message_id"));
 	b->message = content ? uar_arena_str(&b->arena, content->text) : UAR_STR_NONE;
 	return b->message_id.p && (b->message.p || !content) ? UAR_OK : UAR_ENOMEM;
 }

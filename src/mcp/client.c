@@ -400,8 +400,7 @@ static void keep_capabilities(struct uar_mcp_client *c, const struct uar_json *r
 
 static void initialized(struct uar_mcp_client *c, const struct uar_json *result)
 {
-	uar_str version =
-		uar_json_str(uar_json_get(result, UAR_STR("protocolVersion")), UAR_STR(""));
+	uar_str version = uar_json_text(result, "protocolVersion");
 
 	if (!uar_mcp_is_legacy_version(version)) {
 		client_connect_later(c, "the server speaks a revision that is not known here");

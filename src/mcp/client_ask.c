@@ -241,7 +241,7 @@ void client_ask_cancelled(struct uar_mcp_client *c, uar_str id)
 /* A question that needs nobody is answered at once. */
 static bool ask_one(struct uar_mcp_call *call, const struct uar_json *request)
 {
-	uar_str method = uar_json_str(uar_json_get(request, UAR_STR("method")), UAR_STR(""));
+	uar_str method = uar_json_text(request, "method");
 	struct uar_buf roots = uar_buf_make(65536);
 	enum uar_mcp_ask_kind kind;
 	struct ask *a;

@@ -64,6 +64,5 @@ void client_take_notification(struct uar_mcp_client *c, const struct uar_mcp_mes
 	else if (uar_str_is(m->method, "notifications/message"))
 		take_log(c, m);
 	else if (uar_str_is(m->method, "notifications/resources/updated"))
-		client_watch_updated(
-			c, uar_json_str(uar_json_get(m->params, UAR_STR("uri")), UAR_STR("")));
+		client_watch_updated(c, uar_json_text(m->params, "uri"));
 }

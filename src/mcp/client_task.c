@@ -49,8 +49,7 @@ void client_task_poll(struct uar_mcp_call *call)
 
 void client_task_begin(struct uar_mcp_call *call, const struct uar_json *task)
 {
-	uar_buf_add_str(&call->task,
-			uar_json_str(uar_json_get(task, UAR_STR("taskId")), UAR_STR("")));
+	uar_buf_add_str(&call->task, uar_json_text(task, "taskId"));
 	if (call->task.err || !call->task.n)
 		client_fail_call(call, UAR_EPROVIDER, "the server made a task without an id");
 	else
@@ -71,7 +70,7 @@ static void fail_task(struct uar_mcp_call *call, const struct uar_json *error)
 
 void client_task_answered(struct uar_mcp_call *call, const struct uar_json *task)
 {
-	uar_str status = uar_json_str(uar_json_get(task, UAR_STR("status")), UAR_STR(""));
+	uar_str status = uar_json_text(task, "status");
 	const struct uar_json *questions = uar_json_get(task, UAR_STR("inputRequests"));
 	struct uar_mcp_call_result r = { .result = uar_json_get(task, UAR_STR("result")) };
 

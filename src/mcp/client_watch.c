@@ -96,8 +96,7 @@ static uar_err ask_for(struct uar_mcp_client *c, struct watched *w)
 	return ask_legacy(c, "resources/subscribe", w);
 }
 
-/* --- the user's side ---------------------------------------------------------------------------
- */
+/* --- the user's side ------------------------------------------------------------------------ */
 
 uar_err uar_mcp_client_watch(struct uar_mcp_client *c, uar_str uri)
 {
@@ -150,8 +149,7 @@ void uar_mcp_client_unwatch(struct uar_mcp_client *c, uar_str uri)
 	(void)e; /* what it tells of all the same is nobody's */
 }
 
-/* --- the connection's side ---------------------------------------------------------------------
- */
+/* --- the connection's side ------------------------------------------------------------------ */
 
 static void tell_updated(const struct uar_mcp_client *c, const struct watched *w)
 {

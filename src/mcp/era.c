@@ -163,10 +163,7 @@ static const char *header_fault(const struct uar_mcp_message *m, const struct ua
 		return "the header MCP-Protocol-Version must repeat the protocolVersion of _meta";
 	if (!header_agrees(h->method, m->method, arena))
 		return "the header Mcp-Method must repeat the method";
-	if (named[0] &&
-	    !header_agrees(h->name,
-			   uar_json_str(uar_json_get(m->params, uar_str_c(named)), UAR_STR("")),
-			   arena))
+	if (named[0] && !header_agrees(h->name, uar_json_text(m->params, named), arena))
 		return "the header Mcp-Name must repeat what the request names";
 	return NULL;
 }

@@ -303,6 +303,7 @@ static uar_err begin(struct exchange *x, const struct uar_mcp_sending *m)
 				      .headers = l.at,
 				      .body = m ? m->text : UAR_STR_NONE,
 				      .idle_timeout_us = -1,
+				      .total_timeout_us = -1, /* limits are of the calls */
 				      .guarded = x->h->o.guarded,
 				      .header = on_header,
 				      .data = on_data,

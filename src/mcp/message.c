@@ -52,7 +52,7 @@ static uar_err read_failure(const struct uar_json *failure, struct uar_mcp_messa
 		return refuse(error, "/error/code", "an error has an integer as its code");
 	m->kind = UAR_MCP_ERROR;
 	m->error.code = code->i;
-	m->error.message = uar_json_str(uar_json_get(failure, UAR_STR("message")), UAR_STR(""));
+	m->error.message = uar_json_text(failure, "message");
 	m->error.data = uar_json_get(failure, UAR_STR("data"));
 	if (!m->id.n)
 		m->id = UAR_STR("null");
@@ -91,7 +91,7 @@ static uar_err read_members(const struct uar_json *root, struct uar_arena *arena
 		return refuse(error, "/id", "an id is a short string or an integer");
 	if (e)
 		return e;
-	if (!uar_str_is(uar_json_str(uar_json_get(root, UAR_STR("jsonrpc")), UAR_STR("")), "2.0"))
+	if (!uar_str_is(uar_json_text(root, "jsonrpc"), "2.0"))
 		return refuse(error, "/jsonrpc", "\"jsonrpc\" is \"2.0\"");
 	return uar_json_get(root, UAR_STR("method")) ? read_method(root, m, error)
 						     : read_answer(root, m, error);

@@ -95,7 +95,7 @@ static uar_err request(struct uar_mcp_auth *a, const char *method, uar_str url,
 				      .url = own.p,
 				      .headers = headers,
 				      .body = body,
-				      .idle_timeout_us = UAR_LIMIT_MCP_OAUTH_MS * 1000LL,
+				      .total_timeout_us = UAR_LIMIT_MCP_OAUTH_MS * 1000LL,
 				      .guarded = true,
 				      .data = on_data,
 				      .done = on_done,
@@ -133,11 +133,9 @@ static void take_endpoints(struct uar_mcp_auth *a)
 {
 	const struct uar_json *m = a->server;
 
-	a->authorize =
-		uar_json_str(uar_json_get(m, UAR_STR("authorization_endpoint")), UAR_STR(""));
-	a->token = uar_json_str(uar_json_get(m, UAR_STR("token_endpoint")), UAR_STR(""));
-	a->registration =
-		uar_json_str(uar_json_get(m, UAR_STR("registration_endpoint")), UAR_STR(""));
+	a->authorize = uar_json_text(m, "authorization_endpoint");
+	a->token = uar_json_text(m, "token_endpoint");
+	a->registration = uar_json_text(m, "registration_endpoint");
 	if (m)
 		return;
 	a->authorize = uar_arena_printf(&a->arena, "%.*s/authorize", UAR_FMT(a->issuer));
@@ -211,7 +209,7 @@ static void take_server(struct uar_mcp_auth *a, const struct uar_json *j)
 			know_server(a); /* of 2025-03-26 */
 		return;
 	}
-	if (!names_issuer(a, uar_json_str(uar_json_get(j, UAR_STR("issuer")), UAR_STR("")))) {
+	if (!names_issuer(a, uar_json_text(j, "issuer"))) {
 		oauth_fail(a, "the metadata of the authorization server name another issuer");
 		return;
 	}
@@ -249,7 +247,7 @@ static void take_resource(struct uar_mcp_auth *a, const struct uar_json *j)
 
 	if (!j && ask_next(a))
 		return;
-	a->resource = uar_json_str(uar_json_get(j, UAR_STR("resource")), UAR_STR(""));
+	a->resource = uar_json_text(j, "resource");
 	if (j && !uar_mcp_resource_matches(a->resource, url)) {
 		oauth_fail(a, "the metadata of the resource are those of another server");
 		return;

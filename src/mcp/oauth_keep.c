@@ -108,16 +108,11 @@ void oauth_recall(struct uar_mcp_auth *a)
 			struct oauth_entry *e = make_entry(a);
 
 			for (size_t i = 0; e && i < ARRAY_LEN(members); i++)
-				uar_buf_add_str(
-					member_of(e, i),
-					uar_json_str(uar_json_get(j, uar_str_c(members[i].name)),
-						     UAR_STR("")));
+				uar_buf_add_str(member_of(e, i), uar_json_text(j, members[i].name));
 			if (e)
 				e->expires_us =
 					uar_json_int(uar_json_get(j, UAR_STR("expires_us")), 0);
-			if (e && uar_str_eq(uar_buf_str(&e->issuer),
-					    uar_json_str(uar_json_get(root, UAR_STR("issuer")),
-							 UAR_STR(""))))
+			if (e && uar_str_eq(uar_buf_str(&e->issuer), uar_json_text(root, "issuer")))
 				a->entry = e;
 		}
 	}

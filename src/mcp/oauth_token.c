@@ -10,11 +10,6 @@ static void set(struct uar_buf *b, uar_str value)
 	uar_buf_add_str(b, value);
 }
 
-static uar_str text(const struct uar_json *j, const char *name)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(name)), UAR_STR(""));
-}
-
 /* --- the person ------------------------------------------------------------------------------ */
 
 static uar_str resource_of(const struct uar_mcp_auth *a)
@@ -114,14 +109,14 @@ static void register_client(struct uar_mcp_auth *a)
 void oauth_registered(struct uar_mcp_auth *a, const struct uar_json *j)
 {
 	struct oauth_entry *e = a->entry;
-	uar_str method = text(j, "token_endpoint_auth_method");
+	uar_str method = uar_json_text(j, "token_endpoint_auth_method");
 
-	if (!text(j, "client_id").n) {
+	if (!uar_json_text(j, "client_id").n) {
 		oauth_fail(a, "the authorization server did not register this client");
 		return;
 	}
-	set(&e->client_id, text(j, "client_id"));
-	set(&e->secret, text(j, "client_secret"));
+	set(&e->client_id, uar_json_text(j, "client_id"));
+	set(&e->secret, uar_json_text(j, "client_secret"));
 	set(&e->method, method.n ? method : uar_str_c(choose_method(a, e->secret.n > 0)));
 	oauth_keep(a);
 	send_person(a);
@@ -232,15 +227,15 @@ static bool take_token(struct uar_mcp_auth *a, const struct uar_json *j)
 {
 	struct oauth_entry *e = a->entry;
 	int64_t lasts = uar_json_int(uar_json_get(j, UAR_STR("expires_in")), 0);
-	uar_str refresh = text(j, "refresh_token"), scope = text(j, "scope");
+	uar_str refresh = uar_json_text(j, "refresh_token"), scope = uar_json_text(j, "scope");
 
-	if (!text(j, "access_token").n ||
+	if (!uar_json_text(j, "access_token").n ||
 	    !uar_str_eq_nocase(
 		    uar_json_str(uar_json_get(j, UAR_STR("token_type")), UAR_STR("bearer")),
 		    UAR_STR("bearer")) ||
-	    !uar_str_is_visible(text(j, "access_token")))
+	    !uar_str_is_visible(uar_json_text(j, "access_token")))
 		return false;
-	set(&e->access, text(j, "access_token"));
+	set(&e->access, uar_json_text(j, "access_token"));
 	if (refresh.n)
 		set(&e->refresh, refresh);
 	set(&e->scope, a->scope.n ? a->scope : scope);

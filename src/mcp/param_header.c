@@ -24,7 +24,7 @@ static bool is_token(uar_str s)
 
 static bool is_plain_type(const struct uar_json *schema)
 {
-	uar_str type = uar_json_str(uar_json_get(schema, UAR_STR("type")), UAR_STR(""));
+	uar_str type = uar_json_text(schema, "type");
 
 	return uar_str_is(type, "string") || uar_str_is(type, "integer") ||
 	       uar_str_is(type, "boolean");

@@ -155,9 +155,7 @@ static void take_notification(struct uar_mcp_relay *r, const struct uar_mcp_mess
 		return;
 	}
 	if (uar_str_is(m->method, "notifications/resources/updated") && r->watcher.updated)
-		r->watcher.updated(
-			r->watcher.ctx,
-			uar_json_str(uar_json_get(m->params, UAR_STR("uri")), UAR_STR("")));
+		r->watcher.updated(r->watcher.ctx, uar_json_text(m->params, "uri"));
 	else if (uar_str_is(m->method, "notifications/progress") ||
 		 uar_str_is(m->method, "notifications/message"))
 		relay_take_notice(r, m, of);

@@ -331,17 +331,13 @@ uar_err uar_mcp_settings_read(uar_str json, char *const *env, struct uar_arena *
 	struct reader r = { .a = a, .env = env, .error = error };
 	const struct uar_json *root, *table;
 	struct uar_mcp_setting *all;
-	uar_str text;
 	size_t n = 0;
 	uar_err e;
 
 	*out = (struct uar_mcp_settings){ 0 };
 	if (!uar_str_trim(json).n)
 		return UAR_OK;
-	text = uar_arena_str(a, json);
-	if (!text.p)
-		return UAR_ENOMEM;
-	e = uar_json_parse(text, NULL, a, &root, error);
+	e = uar_json_parse_copy(json, NULL, a, &root, error);
 	if (e)
 		return e;
 	table = uar_json_get(root, UAR_STR("mcpServers"));

@@ -46,7 +46,7 @@ static uar_str schema_of(const struct uar_json *tool, const char *member)
 
 static bool is_usable(const struct uar_mcp_toolset *t, const struct uar_json *tool, bool headers)
 {
-	uar_str name = uar_json_str(uar_json_get(tool, UAR_STR("name")), UAR_STR(""));
+	uar_str name = uar_json_text(tool, "name");
 
 	return name.n && name.n <= UAR_LIMIT_MCP_TOOL_NAME && uar_str_is_visible(name) &&
 	       schema_of(tool, "inputSchema").n && !is_known(t, name) &&
@@ -62,11 +62,10 @@ static uar_err add(struct uar_mcp_toolset *t, const struct uar_json *j)
 				 &tool->output_schema };
 
 	*tool = (struct uar_mcp_tool){
-		.name = uar_json_str(uar_json_get(j, UAR_STR("name")), UAR_STR("")),
-		.title = uar_json_str(uar_json_get(j, UAR_STR("title")), UAR_STR("")),
-		.description = uar_str_utf8_prefix(
-			uar_json_str(uar_json_get(j, UAR_STR("description")), UAR_STR("")),
-			UAR_LIMIT_MCP_DESCRIPTION),
+		.name = uar_json_text(j, "name"),
+		.title = uar_json_text(j, "title"),
+		.description = uar_str_utf8_prefix(uar_json_text(j, "description"),
+						   UAR_LIMIT_MCP_DESCRIPTION),
 		.input_schema = schema_of(j, "inputSchema"),
 		.output_schema = schema_of(j, "outputSchema"),
 		.read_only_hint =

@@ -6,7 +6,9 @@
 #include "event/remote.h"
 #include "loop/client.h"
 
-UAR_MUST_CHECK uar_err uar_remotes_create(struct uar_client *client, struct uar_remotes **out);
+/* quiet_us: a stream without an event for so long is left; its bytes and comments do not count. */
+UAR_MUST_CHECK uar_err uar_remotes_create(struct uar_client *client, int64_t quiet_us,
+					  struct uar_remotes **out);
 void uar_remotes_destroy(struct uar_remotes *h); /* NULL is fine */
 
 #endif

@@ -4,11 +4,6 @@
  * or one that the definition names. */
 #include "peer/a2a_int.h"
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static bool flag_of(const struct uar_json *j, const char *pointer)
 {
 	return uar_json_bool(uar_json_pointer(j, uar_str_c(pointer)), false);
@@ -56,8 +51,8 @@ static bool is_version(uar_str version, const char *major)
 /* The first usable interface is taken, but one of 1.0 rather than one of 0.3. */
 static void consider(const struct uar_json *i, bool old, struct a2a_card *out, bool *found)
 {
-	uar_str binding = text_of(i, old ? "transport" : "protocolBinding");
-	uar_str version = text_of(i, "protocolVersion");
+	uar_str binding = uar_json_text(i, old ? "transport" : "protocolBinding");
+	uar_str version = uar_json_text(i, "protocolVersion");
 	bool rest = uar_str_is(binding, "HTTP+JSON"), rpc = uar_str_is(binding, "JSONRPC");
 	bool is_old = old || is_version(version, "0.3");
 
@@ -66,15 +61,15 @@ static void consider(const struct uar_json *i, bool old, struct a2a_card *out, b
 	if (*found && (is_old || !out->old))
 		return;
 	*found = true;
-	out->url = text_of(i, "url");
-	out->tenant = text_of(i, "tenant");
+	out->url = uar_json_text(i, "url");
+	out->tenant = uar_json_text(i, "tenant");
 	out->rest = rest;
 	out->old = is_old;
 }
 
 static bool choose(const struct uar_json *j, struct a2a_card *out)
 {
-	uar_str transport = text_of(j, "preferredTransport");
+	uar_str transport = uar_json_text(j, "preferredTransport");
 	const struct uar_json *list = uar_json_get(j, UAR_STR("supportedInterfaces"));
 	bool found = false;
 
@@ -82,8 +77,8 @@ static bool choose(const struct uar_json *j, struct a2a_card *out)
 		consider(i, false, out, &found);
 	if (found)
 		return true;
-	if (text_of(j, "url").n && (!transport.n || uar_str_is(transport, "JSONRPC"))) {
-		*out = (struct a2a_card){ .url = text_of(j, "url"), .old = true };
+	if (uar_json_text(j, "url").n && (!transport.n || uar_str_is(transport, "JSONRPC"))) {
+		*out = (struct a2a_card){ .url = uar_json_text(j, "url"), .old = true };
 		return true;
 	}
 	list = uar_json_get(j, UAR_STR("additionalInterfaces"));
@@ -97,7 +92,7 @@ static bool is_idempotent(const struct uar_json *j)
 	const struct uar_json *list = uar_json_pointer(j, UAR_STR("/capabilities/extensions"));
 
 	for (const struct uar_json *e = uar_json_first(list); e; e = e->next)
-		if (uar_str_is(text_of(e, "uri"), UAR_A2A_IDEMPOTENT))
+		if (uar_str_is(uar_json_text(e, "uri"), UAR_A2A_IDEMPOTENT))
 			return true;
 	return false;
 }

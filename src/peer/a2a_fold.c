@@ -6,11 +6,6 @@
 
 #include "base/base64.h"
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static const struct uar_json *get(const struct uar_json *j, const char *key)
 {
 	return uar_json_get(j, uar_str_c(key));
@@ -30,6 +25,7 @@ static void drop_artifacts(struct a2a_task *t)
 	for (size_t i = 0; i < t->artifact_count; i++)
 		uar_buf_fini(&t->artifacts[i].text);
 	t->artifact_count = t->part_count = 0;
+	t->is_behind = false;
 }
 
 void a2a_task_fini(struct a2a_task *t)
@@ -121,14 +117,14 @@ struct part {
 static bool read_part(const struct uar_json *j, struct part *out)
 {
 	const struct uar_json *file = get(j, "file"), *from = file ? file : j;
-	uar_str raw = text_of(from, file ? "bytes" : "raw");
-	uar_str url = text_of(from, file ? "uri" : "url");
+	uar_str raw = uar_json_text(from, file ? "bytes" : "raw");
+	uar_str url = uar_json_text(from, file ? "uri" : "url");
 
-	*out = (struct part){ .title = text_of(from, file ? "name" : "filename"),
-			      .mime = text_of(from, file ? "mimeType" : "mediaType") };
+	*out = (struct part){ .title = uar_json_text(from, file ? "name" : "filename"),
+			      .mime = uar_json_text(from, file ? "mimeType" : "mediaType") };
 	if (get(j, "text")) {
 		out->kind = UAR_REMOTE_TEXT;
-		out->text = text_of(j, "text");
+		out->text = uar_json_text(j, "text");
 	} else if (get(j, "data")) {
 		out->kind = UAR_REMOTE_DATA;
 		out->data = get(j, "data");
@@ -178,7 +174,7 @@ static uar_err take_message(struct a2a_task *t, const struct uar_json *message)
 /* A task that is over stays as it is. */
 static uar_err take_status(struct a2a_task *t, const struct uar_json *status)
 {
-	uar_str word = text_of(status, "state");
+	uar_str word = uar_json_text(status, "state");
 
 	if (uar_remote_over(t->state))
 		return UAR_OK;
@@ -264,6 +260,7 @@ static uar_err join_text(struct a2a_task *t)
 {
 	uar_buf_clear(&t->text);
 	t->text_made++;
+	t->is_behind = false;
 	for (size_t i = 0; i < t->artifact_count; i++) {
 		uar_str text = uar_buf_str(&t->artifacts[i].text);
 
@@ -272,6 +269,27 @@ static uar_err join_text(struct a2a_task *t)
 		uar_buf_add_str(&t->text, text);
 	}
 	return t->text.err;
+}
+
+/* Is the text of all artifacts within its limit, though it is not joined? */
+static uar_err check_text(const struct a2a_task *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < t->artifact_count; i++)
+		n += t->artifacts[i].text.n ? t->artifacts[i].text.n + (n ? 2 : 0) : 0;
+	return n > UAR_LIMIT_PEER_TEXT ? UAR_ETOOBIG : UAR_OK;
+}
+
+/* An artifact that is not the last one has changed. A peer may do that with each byte. */
+static uar_err rejoin_text(struct a2a_task *t)
+{
+	if (t->is_behind || t->joins == UAR_LIMIT_PEER_JOINS) {
+		t->is_behind = true;
+		return check_text(t);
+	}
+	t->joins++;
+	return join_text(t);
 }
 
 static uar_err take_parts(struct a2a_task *t, struct a2a_artifact *a, const struct uar_json *parts,
@@ -299,13 +317,13 @@ static uar_err take_parts(struct a2a_task *t, struct a2a_artifact *a, const stru
 
 static uar_err take_artifact(struct a2a_task *t, const struct uar_json *j, bool append)
 {
-	struct a2a_artifact *a = find_artifact(t, text_of(j, "artifactId"));
-	uar_str name = text_of(j, "name");
-	bool last = !a || (append && a == &t->artifacts[t->artifact_count - 1]);
+	struct a2a_artifact *a = find_artifact(t, uar_json_text(j, "artifactId"));
+	uar_str name = uar_json_text(j, "name");
+	bool last = !t->is_behind && (!a || (append && a == &t->artifacts[t->artifact_count - 1]));
 	uar_err e = UAR_OK;
 
 	if (!a)
-		e = add_artifact(t, text_of(j, "artifactId"), &a);
+		e = add_artifact(t, uar_json_text(j, "artifactId"), &a);
 	else if (!append)
 		empty_artifact(t, a);
 	if (e)
@@ -315,7 +333,7 @@ static uar_err take_artifact(struct a2a_task *t, const struct uar_json *j, bool 
 	if (!a->name.p)
 		return UAR_ETOOBIG;
 	e = take_parts(t, a, get(j, "parts"), last);
-	return e || last ? e : join_text(t);
+	return e || last ? e : rejoin_text(t);
 }
 
 static uar_err take_artifacts(struct a2a_task *t, const struct uar_json *list)
@@ -336,16 +354,16 @@ static void look_through(struct a2a_task *t, const struct uar_json *history, uar
 {
 	t->has_history |= uar_json_first(history) != NULL;
 	for (const struct uar_json *m = uar_json_first(history); m && message_id.n; m = m->next)
-		t->knows |= uar_str_eq(text_of(m, "messageId"), message_id);
+		t->knows |= uar_str_eq(uar_json_text(m, "messageId"), message_id);
 }
 
 uar_err a2a_task_take_task(struct a2a_task *t, const struct uar_json *j, uar_str message_id)
 {
 	uar_err e;
 
-	if (!text_of(j, "id").n || !get(j, "status"))
+	if (!uar_json_text(j, "id").n || !get(j, "status"))
 		return UAR_EINVALID;
-	e = take_ids(t, text_of(j, "id"), text_of(j, "contextId"));
+	e = take_ids(t, uar_json_text(j, "id"), uar_json_text(j, "contextId"));
 	if (e)
 		return e == UAR_ESKIP ? UAR_OK : e;
 	look_through(t, get(j, "history"), message_id);
@@ -355,17 +373,18 @@ uar_err a2a_task_take_task(struct a2a_task *t, const struct uar_json *j, uar_str
 
 static uar_err take_status_update(struct a2a_task *t, const struct uar_json *j)
 {
-	uar_err e = take_ids(t, text_of(j, "taskId"), text_of(j, "contextId"));
+	uar_err e = take_ids(t, uar_json_text(j, "taskId"), uar_json_text(j, "contextId"));
 
 	if (e)
 		return e == UAR_ESKIP ? UAR_OK : e;
 	t->pieces = true;
-	return get(j, "status") ? take_status(t, get(j, "status")) : UAR_EINVALID;
+	e = get(j, "status") ? take_status(t, get(j, "status")) : UAR_EINVALID;
+	return !e && t->is_behind && uar_remote_over(t->state) ? join_text(t) : e;
 }
 
 static uar_err take_artifact_update(struct a2a_task *t, const struct uar_json *j)
 {
-	uar_err e = take_ids(t, text_of(j, "taskId"), text_of(j, "contextId"));
+	uar_err e = take_ids(t, uar_json_text(j, "taskId"), uar_json_text(j, "contextId"));
 
 	if (e || uar_remote_over(t->state))
 		return e == UAR_ESKIP ? UAR_OK : e;
@@ -378,7 +397,7 @@ static uar_err take_artifact_update(struct a2a_task *t, const struct uar_json *j
 /* An answer without a task is complete. */
 static uar_err take_reply(struct a2a_task *t, const struct uar_json *j)
 {
-	uar_err e = set_id(t, 1, text_of(j, "contextId"), &t->context_id);
+	uar_err e = set_id(t, 1, uar_json_text(j, "contextId"), &t->context_id);
 	struct a2a_artifact *a = NULL;
 
 	if (e || !get(j, "parts"))
@@ -400,7 +419,7 @@ uar_err a2a_task_take(struct a2a_task *t, const struct uar_json *j, uar_str mess
 		      { "message", "message" },
 		      { "statusUpdate", "status-update" },
 		      { "artifactUpdate", "artifact-update" } };
-	uar_str kind = text_of(j, "kind");
+	uar_str kind = uar_json_text(j, "kind");
 	const struct uar_json *body = NULL;
 	size_t i = 0;
 

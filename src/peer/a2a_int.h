@@ -1,4 +1,4 @@
-/* a2a_int.h - cards, tasks and requests of A2A; for peer/ alone. Pure but for a2a.c. */
+/* a2a_int.h - cards, tasks and requests of A2A; for peer/ alone. Pure. */
 #ifndef UAR_PEER_A2A_INT_H
 #define UAR_PEER_A2A_INT_H
 
@@ -61,7 +61,9 @@ struct a2a_task {
 	size_t part_count;
 	struct uar_buf text; /* of all artifacts, in order */
 	unsigned text_made;
-	bool pieces; /* it came as updates: the task itself is worth asking for */
+	unsigned joins; /* of text, for artifacts that are not the last */
+	bool is_behind; /* text: it is joined when the task is over */
+	bool pieces;	/* it came as updates: the task itself is worth asking for */
 	bool has_history, knows;
 	bool has_strays; /* another task was spoken of */
 };

@@ -242,6 +242,53 @@ TEST(more_than_is_taken_is_refused, "A2A-09")
 	a2a_task_fini(&t);
 }
 
+/* A peer that appends to an artifact before its last one does not make each event cost as much as
+ * all of the text. */
+TEST(changes_before_the_last_artifact_are_joined_a_few_times, "A2A-09")
+{
+	enum { PIECES = 100, LONG = UAR_LIMIT_PEER_TEXT - PIECES, SIZE = LONG + 200 };
+	char *piece = calloc(1, SIZE), want[PIECES + 8] = "";
+	struct a2a_task t;
+	unsigned made;
+	uar_err e = UAR_OK;
+	int n;
+
+	a2a_task_init(&t);
+	CHECK_INT(take(&t, PIECE("false", "a", "a"), ""), UAR_OK);
+	CHECK_INT(take(&t, PIECE("false", "b", "b"), ""), UAR_OK);
+	made = view_of(&t).text_made;
+	for (int i = 0; i < PIECES; i++)
+		CHECK_INT(take(&t, PIECE("true", "a", "a"), ""), UAR_OK);
+	CHECK_INT(view_of(&t).text_made - made, UAR_LIMIT_PEER_JOINS);
+	CHECK_INT(take(&t, PIECE("true", "b", "b"), ""), UAR_OK);
+	CHECK_INT(view_of(&t).text_made - made, UAR_LIMIT_PEER_JOINS);
+	CHECK_INT(take(&t,
+		       "{\"statusUpdate\":{\"taskId\":\"t\",\"status\":{\"state\":\"TASK_STATE_"
+		       "COMPLETED\"}}}",
+		       ""),
+		  UAR_OK);
+	memset(want, 'a', PIECES + 1);
+	snprintf(want + PIECES + 1, sizeof want - PIECES - 1, "\n\nbb");
+	CHECK_STR(view_of(&t).text, want);
+	a2a_task_fini(&t);
+
+	/* The limit of the text holds all the same. */
+	a2a_task_init(&t);
+	n = snprintf(piece, SIZE,
+		     "{\"artifactUpdate\":{\"taskId\":\"t\",\"append\":true,\"artifact\":{"
+		     "\"artifactId\":\"b\",\"parts\":[{\"text\":\"");
+	memset(piece + n, 'x', LONG);
+	snprintf(piece + n + LONG, SIZE - (size_t)n - LONG, "\"}]}}}");
+	CHECK_INT(take(&t, PIECE("false", "a", ""), ""), UAR_OK);
+	CHECK_INT(take(&t, piece, ""), UAR_OK);
+	for (int i = 0; i < PIECES - 2 && !e; i++)
+		e = take(&t, PIECE("true", "a", "a"), "");
+	CHECK_INT(e, UAR_OK);
+	CHECK_INT(take(&t, PIECE("true", "a", "a"), ""), UAR_ETOOBIG);
+	a2a_task_fini(&t);
+	free(piece);
+}
+
 /* --- requests -------------------------------------------------------------------------------- */
 
 TEST(requests_are_written_for_each_version_and_binding, "A2A-09")

@@ -229,8 +229,7 @@ static uar_str reason_of(const struct uar_json *error)
 		const struct uar_json *list = uar_json_get(error, uar_str_c(lists[i]));
 
 		for (const struct uar_json *d = uar_json_first(list); d; d = d->next) {
-			uar_str reason =
-				uar_json_str(uar_json_get(d, UAR_STR("reason")), UAR_STR(""));
+			uar_str reason = uar_json_text(d, "reason");
 
 			if (reason.n)
 				return reason;
@@ -246,8 +245,7 @@ enum uar_remote_how a2a_error_of(const struct uar_json *error, const char **out_
 	uar_str reason = reason_of(error);
 	uar_str text = uar_arena_printf(
 		arena, "the peer refused: %.*s",
-		UAR_FMT(uar_str_utf8_prefix(
-			uar_json_str(uar_json_get(error, UAR_STR("message")), UAR_STR("")), 200)));
+		UAR_FMT(uar_str_utf8_prefix(uar_json_text(error, "message"), 200)));
 
 	*out_text = text.p ? text.p : "the peer refused";
 	for (size_t i = 0; i < ARRAY_LEN(errors); i++)

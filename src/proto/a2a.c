@@ -251,7 +251,7 @@ uar_err uar_a2a_fingerprint(const struct uar_a2a_message *m, char out[UAR_SHA256
 
 uar_err uar_a2a_preview(const struct uar_a2a_message *m, struct uar_buf *out)
 {
-	uar_str text = uar_json_str(uar_json_get(m->payload, UAR_STR("text")), UAR_STR(""));
+	uar_str text = uar_json_text(m->payload, "text");
 	struct uar_buf whole = uar_buf_make(2 * UAR_LIMIT_JSON_BYTES);
 	uar_err e = UAR_OK;
 
@@ -270,7 +270,7 @@ uar_err uar_a2a_preview(const struct uar_a2a_message *m, struct uar_buf *out)
 
 static bool has(const struct uar_json *payload, const char *key, const char *value)
 {
-	return uar_str_is(uar_json_str(uar_json_get(payload, uar_str_c(key)), UAR_STR("")), value);
+	return uar_str_is(uar_json_text(payload, key), value);
 }
 
 uar_err uar_a2a_stored_read(const struct uar_event *ev, struct uar_arena *arena,

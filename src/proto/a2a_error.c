@@ -215,7 +215,7 @@ void uar_a2a_put_card(struct uar_jw *w, const char *key, const struct uar_a2a_ca
 	uar_jw_close(w);
 	uar_jw_obj(w, "capabilities");
 	uar_jw_bool(w, "streaming", true);
-	uar_jw_bool(w, "pushNotifications", false);
+	uar_jw_bool(w, "pushNotifications", true);
 	if (!card->old)
 		uar_jw_bool(w, "extendedAgentCard", true);
 	put_idempotence(w);

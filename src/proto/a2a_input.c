@@ -18,10 +18,10 @@ static const struct {
 	{ "CancelTask", UAR_A2A_CANCEL, false },
 	{ "SubscribeToTask", UAR_A2A_SUBSCRIBE, false },
 	{ "GetExtendedAgentCard", UAR_A2A_CARD, false },
-	{ "CreateTaskPushNotificationConfig", UAR_A2A_PUSH, false },
-	{ "GetTaskPushNotificationConfig", UAR_A2A_PUSH, false },
-	{ "ListTaskPushNotificationConfigs", UAR_A2A_PUSH, false },
-	{ "DeleteTaskPushNotificationConfig", UAR_A2A_PUSH, false },
+	{ "CreateTaskPushNotificationConfig", UAR_A2A_PUSH_SET, false },
+	{ "GetTaskPushNotificationConfig", UAR_A2A_PUSH_GET, false },
+	{ "ListTaskPushNotificationConfigs", UAR_A2A_PUSH_LIST, false },
+	{ "DeleteTaskPushNotificationConfig", UAR_A2A_PUSH_DELETE, false },
 	{ "message/send", UAR_A2A_SEND, true },
 	{ "message/stream", UAR_A2A_STREAM, true },
 	{ "tasks/get", UAR_A2A_GET, true },
@@ -29,10 +29,10 @@ static const struct {
 	{ "tasks/cancel", UAR_A2A_CANCEL, true },
 	{ "tasks/resubscribe", UAR_A2A_SUBSCRIBE, true },
 	{ "agent/getAuthenticatedExtendedCard", UAR_A2A_CARD, true },
-	{ "tasks/pushNotificationConfig/set", UAR_A2A_PUSH, true },
-	{ "tasks/pushNotificationConfig/get", UAR_A2A_PUSH, true },
-	{ "tasks/pushNotificationConfig/list", UAR_A2A_PUSH, true },
-	{ "tasks/pushNotificationConfig/delete", UAR_A2A_PUSH, true },
+	{ "tasks/pushNotificationConfig/set", UAR_A2A_PUSH_SET, true },
+	{ "tasks/pushNotificationConfig/get", UAR_A2A_PUSH_GET, true },
+	{ "tasks/pushNotificationConfig/list", UAR_A2A_PUSH_LIST, true },
+	{ "tasks/pushNotificationConfig/delete", UAR_A2A_PUSH_DELETE, true },
 };
 
 enum uar_a2a_op uar_a2a_op_of(uar_str method, bool *out_old)
@@ -64,6 +64,48 @@ const struct uar_json *uar_a2a_member(const struct uar_json *j, const char *came
 	const struct uar_json *m = uar_json_get(j, uar_str_c(camel));
 
 	return m ? m : uar_json_get(j, uar_str_c(snake));
+}
+
+static bool is_there(const struct uar_json *member)
+{
+	return member && member->kind != UAR_JSON_NULL;
+}
+
+static uar_err refuse_kind(const char *where, const char *name, const char *kind,
+			   struct uar_error *error)
+{
+	uar_error_where(error, "%s/%s", where, name);
+	return uar_error_set(error, UAR_EINVALID, "%s is %s", name, kind);
+}
+
+uar_err uar_a2a_text(const struct uar_json *member, const char *where, const char *name,
+		     uar_str *out, struct uar_error *error)
+{
+	if (is_there(member) && member->kind != UAR_JSON_STRING)
+		return refuse_kind(where, name, "a text", error);
+	if (is_there(member))
+		*out = member->text;
+	return UAR_OK;
+}
+
+uar_err uar_a2a_bool(const struct uar_json *member, const char *where, const char *name, bool *out,
+		     struct uar_error *error)
+{
+	if (is_there(member) && member->kind != UAR_JSON_BOOL)
+		return refuse_kind(where, name, "true or false", error);
+	if (is_there(member))
+		*out = member->b;
+	return UAR_OK;
+}
+
+uar_err uar_a2a_int(const struct uar_json *member, const char *where, const char *name,
+		    int64_t *out, struct uar_error *error)
+{
+	if (is_there(member) && member->kind != UAR_JSON_INT)
+		return refuse_kind(where, name, "a whole number", error);
+	if (is_there(member))
+		*out = member->i;
+	return UAR_OK;
 }
 
 static uar_str text_of(const struct uar_json *j, const char *camel, const char *snake)
@@ -202,40 +244,69 @@ static uar_err read_parts(const struct uar_json *message, struct uar_arena *aren
 
 /* --- the message ------------------------------------------------------------------------------ */
 
-static uar_err check_id(uar_str id, const char *where, bool needed, struct uar_error *error)
+static uar_err take_id(const struct uar_json *member, const char *name, bool needed, uar_str *out,
+		       struct uar_error *error)
 {
-	if ((!id.n && !needed) || uar_str_is_id(id))
-		return UAR_OK;
-	uar_error_where(error, "%s", where);
+	uar_err e = uar_a2a_text(member, "/message", name, out, error);
+
+	if (e || (!out->n && !needed) || uar_str_is_id(*out))
+		return e;
+	uar_error_where(error, "/message/%s", name);
 	return uar_error_set(error, UAR_EINVALID, "an id is 1 to %d visible ASCII characters",
 			     UAR_LIMIT_ID_BYTES);
 }
 
 static uar_err check_role(const struct uar_json *message, struct uar_error *error)
 {
-	uar_str role = text_of(message, "role", "role");
+	uar_str role = UAR_STR("");
+	uar_err e = uar_a2a_text(uar_json_get(message, UAR_STR("role")), "/message", "role", &role,
+				 error);
 
+	if (e)
+		return e;
 	if (!role.n || uar_str_is(role, "user") || uar_str_is(role, "ROLE_USER"))
 		return UAR_OK;
 	uar_error_where(error, "/message/role");
 	return uar_error_set(error, UAR_EINVALID, "a message to an agent has the role of the user");
 }
 
-static void read_configuration(const struct uar_json *c, bool old, struct uar_a2a_input *out)
+/* In both versions a request that says nothing waits. */
+static uar_err read_waiting(const struct uar_json *c, bool old, struct uar_a2a_input *out,
+			    struct uar_error *error)
+{
+	const struct uar_json *at_once =
+		uar_a2a_member(c, "returnImmediately", "return_immediately");
+	bool leaves = false;
+	uar_err e;
+
+	out->blocking = true;
+	if (old)
+		return uar_a2a_bool(uar_json_get(c, UAR_STR("blocking")), "/configuration",
+				    "blocking", &out->blocking, error);
+	e = uar_a2a_bool(at_once, "/configuration", "returnImmediately", &leaves, error);
+	out->blocking = !leaves;
+	return e;
+}
+
+static uar_err read_configuration(const struct uar_json *c, bool old, struct uar_a2a_input *out,
+				  struct uar_error *error)
 {
 	const struct uar_json *push =
 		old ? uar_a2a_member(c, "pushNotificationConfig", "push_notification")
 		    : uar_a2a_member(c, "taskPushNotificationConfig",
 				     "task_push_notification_config");
+	uar_err e = read_waiting(c, old, out, error);
 
-	/* In both versions a request that says nothing waits. */
-	out->blocking =
-		old ? uar_json_bool(uar_json_get(c, UAR_STR("blocking")), true)
-		    : !uar_json_bool(uar_a2a_member(c, "returnImmediately", "return_immediately"),
-				     false);
-	out->push = push && push->kind == UAR_JSON_OBJECT;
-	out->history_length =
-		uar_json_int(uar_a2a_member(c, "historyLength", "history_length"), -1);
+	if (!e)
+		e = uar_a2a_int(uar_a2a_member(c, "historyLength", "history_length"),
+				"/configuration", "historyLength", &out->history_length, error);
+	out->notify = is_there(push);
+	if (e || !out->notify)
+		return e;
+	return uar_a2a_read_push(push, old,
+				 old ? "/configuration/pushNotificationConfig"
+				     : "/configuration/taskPushNotificationConfig",
+				 &out->push, error);
 }
 
 uar_err uar_a2a_read_send(const struct uar_json *params, struct uar_arena *arena, bool old,
@@ -249,15 +320,16 @@ uar_err uar_a2a_read_send(const struct uar_json *params, struct uar_arena *arena
 		uar_error_where(error, "/message");
 		return uar_error_set(error, UAR_EINVALID, "message is required");
 	}
-	in.message_id = text_of(message, "messageId", "message_id");
-	in.context_id = text_of(message, "contextId", "context_id");
-	in.task_id = text_of(message, "taskId", "task_id");
-	read_configuration(uar_json_get(params, UAR_STR("configuration")), old, &in);
-	e = check_id(in.message_id, "/message/messageId", true, error);
+	e = read_configuration(uar_json_get(params, UAR_STR("configuration")), old, &in, error);
 	if (!e)
-		e = check_id(in.context_id, "/message/contextId", false, error);
+		e = take_id(uar_a2a_member(message, "messageId", "message_id"), "messageId", true,
+			    &in.message_id, error);
 	if (!e)
-		e = check_id(in.task_id, "/message/taskId", false, error);
+		e = take_id(uar_a2a_member(message, "contextId", "context_id"), "contextId", false,
+			    &in.context_id, error);
+	if (!e)
+		e = take_id(uar_a2a_member(message, "taskId", "task_id"), "taskId", false,
+			    &in.task_id, error);
 	if (!e)
 		e = check_role(message, error);
 	if (!e)

@@ -4,26 +4,15 @@
  * the run makes are further artifacts. What the run waits for is the message of its status. */
 #include "proto/a2a_wire.h"
 
+#include "base/base64.h"
+#include "event/action.h"
 #include "proto/limits.h"
 #include "proto/view.h"
 
-enum state {
-	STATE_SUBMITTED,
-	STATE_WORKING,
-	STATE_INPUT,
-	STATE_AUTH,
-	STATE_COMPLETED,
-	STATE_FAILED,
-	STATE_CANCELED,
-};
-static const char *const state_names[][2] = {
-	[STATE_SUBMITTED] = { "TASK_STATE_SUBMITTED", "submitted" },
-	[STATE_WORKING] = { "TASK_STATE_WORKING", "working" },
-	[STATE_INPUT] = { "TASK_STATE_INPUT_REQUIRED", "input-required" },
-	[STATE_AUTH] = { "TASK_STATE_AUTH_REQUIRED", "auth-required" },
-	[STATE_COMPLETED] = { "TASK_STATE_COMPLETED", "completed" },
-	[STATE_FAILED] = { "TASK_STATE_FAILED", "failed" },
-	[STATE_CANCELED] = { "TASK_STATE_CANCELED", "canceled" },
+/* A message of the client that answered what the run asked. */
+struct a2a_reply {
+	uar_str id, text, data; /* text or JSON */
+	struct a2a_reply *next;
 };
 
 /* One run for one reader. */
@@ -35,40 +24,42 @@ struct a2a {
 	uar_str message_id; /* of the request; empty: it had none */
 	int64_t now_us;	    /* of the last event */
 	uint64_t sequence;  /* likewise */
+	struct a2a_reply *replies, **last_reply;
+	size_t reply_bytes;
 	bool begun, working, told_text;
+	bool started, cancelling;
+	const char *waits; /* for a permission or an input, since it waits */
+	bool grown;	   /* notices: there is text that no artifact has told */
 };
 
-const char *uar_a2a_state(uar_str status, bool waits, uar_str waits_for, bool old)
+/* As the row of the run has it, so that a list of tasks says the same. */
+static enum uar_a2a_state state_of(const struct a2a *a)
 {
-	enum state s = STATE_WORKING;
+	static const char *const ends[] = { [UAR_VIEW_DONE] = "succeeded",
+					    [UAR_VIEW_CANCELLED] = "canceled",
+					    [UAR_VIEW_FAILED] = "failed" };
+	bool waits = a->view.waiting && a->view.actions && !a->cancelling;
+	bool runs = a->started || a->working || waits;
 
-	if (waits)
-		s = uar_str_is(waits_for, "permission") ? STATE_AUTH : STATE_INPUT;
-	else if (uar_str_is(status, "queued"))
-		s = STATE_SUBMITTED;
-	else if (uar_str_is(status, "succeeded"))
-		s = STATE_COMPLETED;
-	else if (uar_str_is(status, "canceled"))
-		s = STATE_CANCELED;
-	else if (uar_str_is(status, "failed") || uar_str_is(status, "timeout"))
-		s = STATE_FAILED;
-	return state_names[s][old];
+	return uar_a2a_state_of(uar_str_c(a->view.end ? ends[a->view.end]
+					  : runs      ? "running"
+						      : "queued"),
+				uar_str_c(waits && !a->view.end ? a->waits : ""));
 }
 
-static enum state state_of(const struct a2a *a)
+/* Of several questions the first says what the run waits for, until all are answered. */
+static void fold_status(struct a2a *a, const struct uar_event *ev)
 {
-	const struct uar_view_action *x = a->view.actions;
+	enum uar_action_type type;
 
-	if (a->view.end)
-		return a->view.end == UAR_VIEW_DONE	   ? STATE_COMPLETED
-		       : a->view.end == UAR_VIEW_CANCELLED ? STATE_CANCELED
-							   : STATE_FAILED;
-	if (!a->view.waiting || !x)
-		return a->working ? STATE_WORKING : STATE_SUBMITTED;
-	for (; x; x = x->next)
-		if (!uar_str_is(x->type, "permission") && !uar_str_is(x->type, "credential"))
-			return STATE_INPUT;
-	return STATE_AUTH;
+	a->started = a->started || ev->cls == UAR_EV_TASK_ATTEMPT_STARTED;
+	a->cancelling = a->cancelling || ev->cls == UAR_EV_TASK_CANCEL_REQUESTED;
+	if (ev->cls != UAR_EV_TASK_WAITING || !a->view.actions)
+		return;
+	type = uar_action_type_parse(a->view.actions->type);
+	a->waits = type < UAR_ACTION_TYPE_COUNT && !uar_action_needs_right(type)
+			   ? UAR_WAITS_INPUT
+			   : UAR_WAITS_PERMISSION;
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */
@@ -122,19 +113,20 @@ static void close_message(struct a2a *a)
 /* What the run asks, or why it ended. */
 static void put_status_message(struct a2a *a)
 {
-	enum state s = state_of(a);
+	enum uar_a2a_state s = state_of(a);
 	char id[64];
 
-	if (s != STATE_INPUT && s != STATE_AUTH && s != STATE_FAILED && s != STATE_CANCELED)
+	if (s != UAR_A2A_INPUT_REQUIRED && s != UAR_A2A_AUTH_REQUIRED && s != UAR_A2A_FAILED &&
+	    s != UAR_A2A_CANCELED)
 		return;
 	snprintf(id, sizeof id, "status-%llu", (unsigned long long)a->sequence);
 	open_message(a, "message", "ROLE_AGENT", "agent", uar_str_c(id));
-	if (s == STATE_FAILED || s == STATE_CANCELED) {
+	if (s == UAR_A2A_FAILED || s == UAR_A2A_CANCELED) {
 		uar_str why = a->view.end_message;
 
-		put_text(a, why.n		? why
-			    : s == STATE_FAILED ? UAR_STR("the task failed")
-						: UAR_STR("the task was cancelled"));
+		put_text(a, why.n		  ? why
+			    : s == UAR_A2A_FAILED ? UAR_STR("the task failed")
+						  : UAR_STR("the task was cancelled"));
 		close_message(a);
 		return;
 	}
@@ -147,8 +139,10 @@ static void put_status_message(struct a2a *a)
 
 static void put_status(struct a2a *a)
 {
+	const struct uar_a2a_state_info *info = &uar_a2a_state_info[state_of(a)];
+
 	uar_jw_obj(&a->w, "status");
-	uar_jw_cstr(&a->w, "state", state_names[state_of(a)][a->o.old_peer]);
+	uar_jw_cstr(&a->w, "state", a->o.old_peer ? info->old : info->name);
 	put_status_message(a);
 	uar_jw_time(&a->w, "timestamp", a->now_us / 1000 * 1000);
 	uar_jw_close(&a->w);
@@ -195,29 +189,81 @@ static bool put_answer(struct a2a *a, const char *key, bool even_empty)
 	return true;
 }
 
+static void put_media(struct a2a *a, uar_str mime)
+{
+	if (mime.n && !a->o.old_peer)
+		uar_jw_str(&a->w, "mediaType", mime);
+}
+
+/* Bytes or an address: flat in 1.0, in `file` in 0.3. */
+static uar_err put_file(struct a2a *a, const struct uar_json *j, bool link)
+{
+	uar_str content = uar_json_text(j, "content"), mime = uar_json_text(j, "mime");
+	struct uar_buf b64 = uar_buf_make(UAR_LIMIT_VIEW_TEXT);
+	uar_err e;
+
+	if (!link)
+		uar_base64_encode(&b64, content);
+	e = b64.err;
+	if (a->o.old_peer) {
+		uar_jw_cstr(&a->w, "kind", "file");
+		uar_jw_obj(&a->w, "file");
+	}
+	if (link)
+		uar_jw_str(&a->w, a->o.old_peer ? "uri" : "url", uar_str_trim(content));
+	else
+		uar_jw_str(&a->w, a->o.old_peer ? "bytes" : "raw", uar_buf_str(&b64));
+	uar_jw_str(&a->w, a->o.old_peer ? "name" : "filename", uar_json_text(j, "title"));
+	if (mime.n && !uar_str_is(mime, "text/uri-list"))
+		uar_jw_str(&a->w, a->o.old_peer ? "mimeType" : "mediaType", mime);
+	if (a->o.old_peer)
+		uar_jw_close(&a->w);
+	uar_buf_fini(&b64);
+	return e;
+}
+
+/* By its type, as parts of other runtimes are kept: json, file and link; the rest is text, and so
+ * is the beginning of a longer one. */
+static uar_err put_content(struct a2a *a, const struct uar_json *j, struct uar_arena *arena)
+{
+	uar_str type = uar_json_text(j, "artifact_type"), content = uar_json_text(j, "content");
+	bool whole = !uar_json_text(j, "url").n, link = uar_str_is(type, "link");
+	const struct uar_json *data = NULL;
+
+	if (whole && (link || uar_str_is(type, "file")))
+		return put_file(a, j, link);
+	if (whole && uar_str_is(type, "json") &&
+	    !uar_json_parse(content, NULL, arena, &data, NULL)) {
+		if (a->o.old_peer)
+			uar_jw_cstr(&a->w, "kind", "data");
+		uar_jw_tree(&a->w, "data", data);
+		put_media(a, UAR_STR("application/json"));
+		return UAR_OK;
+	}
+	if (a->o.old_peer)
+		uar_jw_cstr(&a->w, "kind", "text");
+	uar_jw_str(&a->w, "text", content);
+	put_media(a, uar_json_text(j, "mime"));
+	return UAR_OK;
+}
+
 static uar_err put_made(struct a2a *a, const char *key, const struct uar_view_message *m)
 {
 	const struct uar_json *j = NULL;
 	struct uar_arena arena;
-	uar_str url, mime;
+	uar_str url;
 	uar_err e;
 
 	uar_arena_init(&arena, 0);
 	e = uar_json_parse(uar_buf_str(&m->text), NULL, &arena, &j, NULL);
 	if (!e) {
-		mime = uar_json_str(uar_json_get(j, UAR_STR("mime")), UAR_STR(""));
-		url = uar_json_str(uar_json_get(j, UAR_STR("url")), UAR_STR(""));
+		url = uar_json_text(j, "url");
 		open_artifact(
 			a, key,
 			uar_json_str(uar_json_get(j, UAR_STR("artifact_id")), UAR_STR("artifact")),
-			uar_json_str(uar_json_get(j, UAR_STR("title")), UAR_STR("")));
+			uar_json_text(j, "title"));
 		uar_jw_obj(&a->w, NULL);
-		if (a->o.old_peer)
-			uar_jw_cstr(&a->w, "kind", "text");
-		uar_jw_str(&a->w, "text",
-			   uar_json_str(uar_json_get(j, UAR_STR("content")), UAR_STR("")));
-		if (mime.n && !a->o.old_peer)
-			uar_jw_str(&a->w, "mediaType", mime);
+		e = put_content(a, j, &arena);
 		uar_jw_close(&a->w);
 		uar_jw_close(&a->w);
 		if (url.n) { /* its text is the beginning of a longer one */
@@ -251,21 +297,44 @@ static uar_err put_artifacts(struct a2a *a)
 
 /* --- the task --------------------------------------------------------------------------------- */
 
+/* A value of a form that asked for one text is that text. */
+static void put_reply(struct a2a *a, const struct a2a_reply *r)
+{
+	open_message(a, NULL, "ROLE_USER", "user", r->id);
+	if (r->text.p) {
+		put_text(a, r->text);
+	} else {
+		uar_jw_obj(&a->w, NULL);
+		if (a->o.old_peer)
+			uar_jw_cstr(&a->w, "kind", "data");
+		uar_jw_raw(&a->w, "data", r->data);
+		uar_jw_close(&a->w);
+	}
+	close_message(a);
+}
+
+/* The messages of the client, as many of the last as there is room for. */
 static void put_history(struct a2a *a)
 {
-	int64_t room = a->o.history_length < 0 ? INT64_MAX : a->o.history_length;
+	int64_t room = a->o.history_length < 0 ? INT64_MAX : a->o.history_length, all = 0;
 
 	if (!room)
 		return;
+	for (const struct uar_view_message *m = a->view.first; m; m = m->next)
+		all += m->kind == UAR_VIEW_USER;
+	for (const struct a2a_reply *r = a->replies; r; r = r->next)
+		all++;
 	uar_jw_arr(&a->w, "history");
-	for (const struct uar_view_message *m = a->view.first; m && room; m = m->next) {
-		if (m->kind != UAR_VIEW_USER)
+	for (const struct uar_view_message *m = a->view.first; m; m = m->next) {
+		if (m->kind != UAR_VIEW_USER || all-- > room)
 			continue;
 		open_message(a, NULL, "ROLE_USER", "user", a->message_id.n ? a->message_id : m->id);
 		put_text(a, uar_buf_str(&m->text));
 		close_message(a);
-		room--;
 	}
+	for (const struct a2a_reply *r = a->replies; r; r = r->next)
+		if (all-- <= room)
+			put_reply(a, r);
 	uar_jw_close(&a->w);
 }
 
@@ -279,7 +348,7 @@ static uar_err put_task(struct a2a *a, const char *key)
 	uar_jw_str(&a->w, "id", a->view.run_id);
 	uar_jw_str(&a->w, "contextId", a->view.thread_id);
 	put_status(a);
-	e = put_artifacts(a);
+	e = a->o.without_artifacts ? UAR_OK : put_artifacts(a);
 	put_history(a);
 	uar_jw_obj(&a->w, "metadata");
 	uar_jw_u64(&a->w, "uar/seq", a->sequence);
@@ -352,6 +421,8 @@ static void put_ids(struct a2a *a, const char *kind)
 
 static uar_err tell_status(struct a2a *a)
 {
+	if (a->o.notices && a->o.old_peer)
+		return tell_task(a);
 	uar_jw_obj(&a->w, open_frame(a, "statusUpdate"));
 	put_ids(a, "status-update");
 	put_status(a);
@@ -373,6 +444,9 @@ static void open_artifact_update(struct a2a *a, bool append)
 
 static uar_err tell_piece(struct a2a *a, uar_str text)
 {
+	a->grown = true;
+	if (a->o.notices)
+		return UAR_OK;
 	open_artifact_update(a, a->told_text);
 	open_artifact(a, "artifact", UAR_STR("answer"), UAR_STR("answer"));
 	put_text(a, text);
@@ -386,10 +460,29 @@ static uar_err tell_piece(struct a2a *a, uar_str text)
 /* The text of a model call that was cut off is taken back: what is left takes its place. */
 static uar_err tell_again(struct a2a *a)
 {
-	if (!a->told_text)
+	a->grown = true;
+	if (!a->told_text || a->o.notices)
 		return UAR_OK;
 	open_artifact_update(a, false);
 	put_answer(a, "artifact", true);
+	uar_jw_close(&a->w);
+	return close_frame(a);
+}
+
+/* The text as it stands when the task rests. */
+static uar_err tell_answer(struct a2a *a)
+{
+	bool any = a->told_text;
+
+	for (const struct uar_view_message *m = a->view.first; m && !any; m = m->next)
+		any = is_text(m);
+	if (!a->grown || !any)
+		return UAR_OK;
+	a->grown = false;
+	a->told_text = true;
+	open_artifact_update(a, false);
+	put_answer(a, "artifact", true);
+	uar_jw_bool(&a->w, "lastChunk", true);
 	uar_jw_close(&a->w);
 	return close_frame(a);
 }
@@ -398,6 +491,8 @@ static uar_err tell_made(struct a2a *a, const struct uar_view_message *m)
 {
 	uar_err e, closed;
 
+	if (a->o.notices && a->o.old_peer)
+		return tell_task(a);
 	open_artifact_update(a, false);
 	e = put_made(a, "artifact", m);
 	uar_jw_bool(&a->w, "lastChunk", true);
@@ -418,8 +513,10 @@ static uar_err start_working(struct a2a *a)
 
 static uar_err rest(struct a2a *a)
 {
+	uar_err e = a->o.notices && !a->o.old_peer ? tell_answer(a) : UAR_OK;
+
 	a->out->closed = true;
-	return tell_status(a);
+	return e ? e : tell_status(a);
 }
 
 static uar_err tell_change(struct a2a *a, const struct uar_view_change *c)
@@ -466,11 +563,42 @@ static uar_err find_message_id(struct a2a *a, const struct uar_event *ev, struct
 	return a->message_id.p ? UAR_OK : UAR_ENOMEM;
 }
 
+/* What is recorded of an answer has no secrets. */
+static uar_err find_reply(struct a2a *a, const struct uar_event *ev, struct uar_arena *scratch)
+{
+	const struct uar_json *p = NULL, *payload, *only;
+	uar_str reason, before = UAR_STR(UAR_A2A_ANSWERED);
+	struct a2a_reply *r;
+
+	if (ev->cls != UAR_EV_ACTION_RESOLVED || uar_event_payload(ev, scratch, &p, NULL))
+		return UAR_OK;
+	reason = uar_json_text(p, "reason");
+	payload = uar_json_get(p, UAR_STR("payload"));
+	if (!uar_str_starts(reason, before) || !payload || payload->kind != UAR_JSON_OBJECT ||
+	    a->reply_bytes + payload->text.n > UAR_LIMIT_VIEW_TEXT)
+		return UAR_OK;
+	r = uar_arena_alloc(&a->view.arena, sizeof *r);
+	if (!r)
+		return UAR_ENOMEM;
+	only = uar_json_first(payload);
+	*r = (struct a2a_reply){ .id = uar_arena_str(&a->view.arena,
+						     uar_str_from(reason, before.n)) };
+	if (only && !only->next && only->kind == UAR_JSON_STRING)
+		r->text = uar_arena_str(&a->view.arena, only->text);
+	else
+		r->data = uar_arena_str(&a->view.arena, payload->text);
+	a->reply_bytes += payload->text.n;
+	*a->last_reply = r;
+	a->last_reply = &r->next;
+	return r->id.p && (r->text.p || r->data.p) ? UAR_OK : UAR_ENOMEM;
+}
+
 static uar_err begin(void *state, const struct uar_dialect_options *o)
 {
 	struct a2a *a = state;
 
-	*a = (struct a2a){ .o = *o };
+	*a = (struct a2a){ .o = *o, .waits = "" };
+	a->last_reply = &a->replies;
 	uar_view_init(&a->view);
 	return UAR_OK;
 }
@@ -481,12 +609,15 @@ static uar_err encode(void *state, const struct uar_event *ev, struct uar_arena 
 	struct a2a *a = state;
 	uar_err e = find_message_id(a, ev, scratch);
 
+	if (!e)
+		e = find_reply(a, ev, scratch);
 	if (e)
 		return e;
 	if (uar_view_reads(ev))
 		a->now_us = ev->time_us;
 	a->sequence = ev->run_sequence;
 	a->out = out;
+	fold_status(a, ev);
 	e = uar_view_apply(&a->view, ev, scratch, on_change, a);
 	a->out = NULL;
 	return e;

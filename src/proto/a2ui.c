@@ -11,8 +11,7 @@ enum {
 	PAUSE_US = 100000, /* and this long after it was sent last */
 };
 
-/* --- messages ----------------------------------------------------------------------------------
- */
+/* --- messages ------------------------------------------------------------------------------- */
 
 void a2ui_open(struct a2ui *a, const char *key, uar_str surface)
 {
@@ -94,8 +93,7 @@ static uar_err set_status(struct a2ui *a, const char *status)
 	return put_text_at(a, "/status", uar_str_c(status));
 }
 
-/* --- sections ------------------------------------------------------------------------------------
- */
+/* --- sections ------------------------------------------------------------------------------- */
 
 static struct a2ui_section *find_section(const struct a2ui *a, enum a2ui_kind kind,
 					 const struct uar_view_message *m)
@@ -149,8 +147,7 @@ static uar_err add_section(struct a2ui *a, enum a2ui_kind kind, const struct uar
 	return *out ? UAR_OK : UAR_ENOMEM;
 }
 
-/* --- messages of the run
- * --------------------------------------------------------------------------- */
+/* --- messages of the run -------------------------------------------------------------------- */
 
 static void text_path(const struct a2ui_section *s, char out[32])
 {
@@ -201,8 +198,7 @@ static uar_err on_message_ended(struct a2ui *a, change_t *c)
 	return flush_text(a, c->message);
 }
 
-/* --- tools
- * -------------------------------------------------------------------------------------------- */
+/* --- tools ---------------------------------------------------------------------------------- */
 
 static unsigned call_number(const struct a2ui *a, const struct uar_view_call *call)
 {
@@ -238,8 +234,7 @@ static uar_err on_call(struct a2ui *a, change_t *c)
 	return e ? e : show_section(a, s);
 }
 
-/* --- activities
- * ------------------------------------------------------------------------------------------ */
+/* --- activities ----------------------------------------------------------------------------- */
 
 /* What a tool says while it works is its output until it ends. */
 static uar_err put_progress(struct a2ui *a, const struct uar_view_message *m)
@@ -311,9 +306,7 @@ static uar_err on_cited(struct a2ui *a, change_t *c)
 	return e;
 }
 
-/* --- the run
- * ------------------------------------------------------------------------------------------------
- */
+/* --- the run -------------------------------------------------------------------------------- */
 
 static uar_err show_surface(struct a2ui *a)
 {
@@ -445,9 +438,7 @@ static uar_err on_change(void *ctx, change_t *c)
 	return shown[c->kind] ? shown[c->kind](ctx, c) : UAR_OK; /* the rest has no place */
 }
 
-/* --- the dialect
- * -----------------------------------------------------------------------------------------------
- */
+/* --- the dialect ---------------------------------------------------------------------------- */
 
 static uar_err begin(void *state, const struct uar_dialect_options *o)
 {

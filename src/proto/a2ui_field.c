@@ -41,17 +41,11 @@ static const struct uar_json *member(const struct uar_json *j, const char *key)
 	return uar_json_get(j, uar_str_c(key));
 }
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(member(j, key), UAR_STR(""));
-}
-
-/* --- what a schema means -------------------------------------------------------------------------
- */
+/* --- what a schema means -------------------------------------------------------------------- */
 
 static enum field_kind kind_of_text(const struct uar_json *schema)
 {
-	uar_str format = text_member(schema, "format");
+	uar_str format = uar_json_text(schema, "format");
 
 	if (uar_json_bool(member(schema, "writeOnly"), false) || uar_str_is(format, "password"))
 		return FIELD_SECRET;
@@ -84,7 +78,7 @@ static const struct uar_json *choices_of(const struct uar_json *schema)
 		return NULL;
 	for (const struct uar_json *c = list->first; c; c = c->next)
 		if (c->kind != UAR_JSON_STRING &&
-		    (c->kind != UAR_JSON_OBJECT || !text_member(c, "const").n))
+		    (c->kind != UAR_JSON_OBJECT || !uar_json_text(c, "const").n))
 			return NULL;
 	return list;
 }
@@ -95,12 +89,12 @@ static enum field_kind kind_of_list(const struct uar_json *schema)
 
 	if (choices_of(items))
 		return FIELD_CHOICES;
-	return uar_str_is(text_member(items, "type"), "string") ? FIELD_LINES : FIELD_JSON;
+	return uar_str_is(uar_json_text(items, "type"), "string") ? FIELD_LINES : FIELD_JSON;
 }
 
 static enum field_kind kind_of(const struct uar_json *schema, unsigned depth)
 {
-	uar_str type = text_member(schema, "type");
+	uar_str type = uar_json_text(schema, "type");
 
 	if (uar_json_bool(member(schema, "readOnly"), false) ||
 	    (member(schema, "const") && !uar_str_is(type, "boolean")))
@@ -120,8 +114,7 @@ static enum field_kind kind_of(const struct uar_json *schema, unsigned depth)
 	return FIELD_JSON;
 }
 
-/* --- fields
- * -------------------------------------------------------------------------------------------- */
+/* --- fields --------------------------------------------------------------------------------- */
 
 static bool is_required(const struct uar_json *object, uar_str name)
 {
@@ -177,8 +170,7 @@ static const struct uar_json *first_property(const struct uar_json *object)
 		       : NULL;
 }
 
-/* --- checks
- * ---------------------------------------------------------------------------------------------- */
+/* --- checks --------------------------------------------------------------------------------- */
 
 /* {"call": name, "args": {"value": {"path"}, ...; the arguments are left open. */
 static void open_check(struct uar_jw *w, const char *key, const char *call, const char *path)
@@ -244,10 +236,10 @@ static void put_text_checks(struct uar_jw *w, const struct field *f)
 {
 	const struct uar_json *min = member(f->schema, "minLength");
 	const struct uar_json *max = member(f->schema, "maxLength");
-	uar_str pattern = text_member(f->schema, "pattern");
+	uar_str pattern = uar_json_text(f->schema, "pattern");
 	const char *key = f->required ? "condition" : NULL;
 
-	if (uar_str_is(text_member(f->schema, "format"), "email")) {
+	if (uar_str_is(uar_json_text(f->schema, "format"), "email")) {
 		open_condition(w, f);
 		open_check(w, key, "email", f->path);
 		close_condition(w, f, "is not an e-mail address");
@@ -298,7 +290,7 @@ static bool has_checks(const struct field *f, enum field_kind kind)
 		return uar_json_bool(member(f->schema, "const"), false);
 	return f->required || member(f->schema, "pattern") || member(f->schema, "minLength") ||
 	       member(f->schema, "maxLength") || has_number_check(f) ||
-	       uar_str_is(text_member(f->schema, "format"), "email");
+	       uar_str_is(uar_json_text(f->schema, "format"), "email");
 }
 
 static void put_checks(struct uar_jw *w, const struct field *f, enum field_kind kind)
@@ -317,12 +309,11 @@ static void put_checks(struct uar_jw *w, const struct field *f, enum field_kind 
 	uar_jw_close(w);
 }
 
-/* --- components of a field
- * ----------------------------------------------------------------------------------- */
+/* --- components of a field ------------------------------------------------------------------ */
 
 static uar_str title_of(const struct uar_json *schema, uar_str name)
 {
-	uar_str title = text_member(schema, "title");
+	uar_str title = uar_json_text(schema, "title");
 
 	return title.n ? title : name;
 }
@@ -341,7 +332,7 @@ static void put_options(struct uar_jw *w, const struct uar_json *choices)
 {
 	uar_jw_arr(w, "options");
 	for (const struct uar_json *c = choices->first; c; c = c->next) {
-		uar_str value = c->kind == UAR_JSON_STRING ? c->text : text_member(c, "const");
+		uar_str value = c->kind == UAR_JSON_STRING ? c->text : uar_json_text(c, "const");
 
 		uar_jw_obj(w, NULL);
 		uar_jw_str(w, "label", c->kind == UAR_JSON_STRING ? value : title_of(c, value));
@@ -367,7 +358,7 @@ static void put_picker(struct uar_jw *w, const struct field *f, enum field_kind 
 
 static void put_times(struct uar_jw *w, const struct field *f)
 {
-	uar_str format = text_member(f->schema, "format");
+	uar_str format = uar_json_text(f->schema, "format");
 
 	uar_jw_bool(w, "enableDate", !uar_str_is(format, "time"));
 	uar_jw_bool(w, "enableTime", !uar_str_is(format, "date"));
@@ -437,7 +428,7 @@ static void put_children(struct uar_jw *w, const struct uar_json *object,
 		if (!make_field(&f, object, p, parent))
 			continue;
 		uar_jw_cstr(w, NULL, f.id);
-		if (text_member(p, "description").n)
+		if (uar_json_text(p, "description").n)
 			uar_jw_str(w, NULL, help_id(&f, help));
 	}
 }
@@ -498,13 +489,12 @@ static void put_fields(struct uar_jw *w, const struct uar_json *object, const st
 			put_fixed(w, &f);
 		else
 			put_input(w, &f, kind);
-		if (text_member(p, "description").n)
-			a2ui_text(w, help_id(&f, help), text_member(p, "description"), "caption");
+		if (uar_json_text(p, "description").n)
+			a2ui_text(w, help_id(&f, help), uar_json_text(p, "description"), "caption");
 	}
 }
 
-/* --- the data of a form
- * ---------------------------------------------------------------------------------------- */
+/* --- the data of a form --------------------------------------------------------------------- */
 
 static void put_values(struct uar_jw *w, const struct uar_json *object, unsigned depth);
 

@@ -1,9 +1,7 @@
 /* a2ui_form.c - a question of a run as a surface: a form from a JSON Schema, or buttons. */
 #include "proto/a2ui_int.h"
 
-/* --- surfaces
- * ----------------------------------------------------------------------------------------------------
- */
+/* --- surfaces ------------------------------------------------------------------------------- */
 
 static bool is_form(const struct uar_view_action *action)
 {
@@ -91,7 +89,7 @@ static uar_err show_form(struct a2ui *a, const struct uar_view_action *action, u
 			 const struct uar_json *schema)
 {
 	static const char *const buttons[] = { "submit", "cancel", NULL };
-	uar_str title = uar_json_str(uar_json_get(schema, UAR_STR("title")), UAR_STR(""));
+	uar_str title = uar_json_text(schema, "title");
 
 	a2ui_open_components(a, surface);
 	a2ui_component(&a->w, UAR_STR("root"), "Column");

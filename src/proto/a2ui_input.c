@@ -8,11 +8,6 @@ static const struct uar_json *member(const struct uar_json *j, const char *key)
 	return uar_json_get(j, uar_str_c(key));
 }
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(member(j, key), UAR_STR(""));
-}
-
 static uar_err refuse(struct uar_error *error, const char *where, const char *why)
 {
 	uar_error_where(error, "%s", where);
@@ -25,7 +20,7 @@ static const struct uar_json *find_values(const struct uar_json *action,
 {
 	const struct uar_json *values = member(member(action, "context"), "values");
 	const struct uar_json *surface =
-		uar_json_get(member(model, "surfaces"), text_member(action, "surfaceId"));
+		uar_json_get(member(model, "surfaces"), uar_json_text(action, "surfaceId"));
 
 	return values ? values : member(surface, "form");
 }
@@ -34,7 +29,7 @@ static const struct uar_json *find_values(const struct uar_json *action,
 static bool is_offered(const struct uar_json *action, const struct uar_a2ui_input *in)
 {
 	const char *kind = in->verb == UAR_A2UI_RESOLVE ? "action-" : "form-";
-	uar_str surface = text_member(action, "surfaceId");
+	uar_str surface = uar_json_text(action, "surfaceId");
 
 	return uar_str_starts(surface, uar_str_c(kind)) &&
 	       uar_str_eq(uar_str_from(surface, strlen(kind)), in->action_id);
@@ -44,23 +39,23 @@ static uar_err read_action(const struct uar_json *action, const struct uar_json 
 			   struct uar_a2ui_input *out, struct uar_error *error)
 {
 	const struct uar_json *context = member(action, "context");
-	uar_str name = text_member(action, "name");
+	uar_str name = uar_json_text(action, "name");
 
 	if (uar_str_is(name, "uar.action.resolve")) {
 		out->verb = UAR_A2UI_RESOLVE;
-		out->action_id = text_member(context, "actionId");
-		out->decision = text_member(context, "decision");
+		out->action_id = uar_json_text(context, "actionId");
+		out->decision = uar_json_text(context, "decision");
 		if (!uar_str_is(out->decision, "allow") && !uar_str_is(out->decision, "deny"))
 			return refuse(error, "/action/context/decision", "allow or deny");
 	} else if (uar_str_is(name, "uar.form.submit")) {
 		out->verb = UAR_A2UI_SUBMIT;
-		out->action_id = text_member(context, "formId");
+		out->action_id = uar_json_text(context, "formId");
 		out->values = find_values(action, model);
 		if (!out->values || out->values->kind != UAR_JSON_OBJECT)
 			return refuse(error, "/action/context/values", "the values of the form");
 	} else if (uar_str_is(name, "uar.form.cancel")) {
 		out->verb = UAR_A2UI_CANCEL;
-		out->action_id = text_member(context, "formId");
+		out->action_id = uar_json_text(context, "formId");
 	} else {
 		return refuse(error, "/action/name",
 			      "uar.action.resolve, uar.form.submit or uar.form.cancel");
@@ -79,7 +74,7 @@ static uar_err read_action(const struct uar_json *action, const struct uar_json 
 uar_err uar_a2ui_read(const struct uar_json *message, const struct uar_json *model,
 		      struct uar_a2ui_input *out, struct uar_error *error)
 {
-	uar_str version = text_member(message, "version");
+	uar_str version = uar_json_text(message, "version");
 	const struct uar_json *action = member(message, "action"),
 			      *fault = member(message, "error");
 
@@ -91,17 +86,16 @@ uar_err uar_a2ui_read(const struct uar_json *message, const struct uar_json *mod
 	if (action)
 		return read_action(action, model, out, error);
 	out->verb = UAR_A2UI_ERROR;
-	out->code = text_member(fault, "code");
-	out->message = text_member(fault, "message");
+	out->code = uar_json_text(fault, "code");
+	out->message = uar_json_text(fault, "message");
 	return UAR_OK;
 }
 
-/* --- values of forms
- * ------------------------------------------------------------------------------ */
+/* --- values of forms ------------------------------------------------------------------------ */
 
 static bool is_type(const struct uar_json *schema, const char *type)
 {
-	return uar_str_is(text_member(schema, "type"), type);
+	return uar_str_is(uar_json_text(schema, "type"), type);
 }
 
 /* Text that is JSON of a number, a list or an object; else the text itself. */
@@ -151,7 +145,7 @@ static void put_value(struct uar_jw *w, const struct uar_json *schema, const str
 	else if (is_type(schema, "array") && is_type(member(schema, "items"), "string"))
 		put_lines(w, v->text);
 	else if (is_type(schema, "string") &&
-		 uar_str_is(text_member(schema, "format"), "date-time"))
+		 uar_str_is(uar_json_text(schema, "format"), "date-time"))
 		put_time(w, v->text);
 	else if (is_type(schema, "string") || member(schema, "enum"))
 		uar_jw_str(w, NULL, v->text);

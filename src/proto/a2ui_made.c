@@ -4,20 +4,15 @@
  * "artifact-ID"; of another one the reason is shown, never the interface. */
 #include "proto/a2ui_int.h"
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 bool a2ui_is_made(const struct uar_json *artifact)
 {
-	return uar_str_is(text_member(artifact, "artifact_type"), UAR_A2UI_ARTIFACT);
+	return uar_str_is(uar_json_text(artifact, "artifact_type"), UAR_A2UI_ARTIFACT);
 }
 
 uar_err a2ui_read_made(const struct uar_json *artifact, struct uar_arena *arena,
 		       const struct uar_json **out, struct uar_error *error)
 {
-	return uar_a2ui_check_text(text_member(artifact, "content"), arena, out, error);
+	return uar_a2ui_check_text(uar_json_text(artifact, "content"), arena, out, error);
 }
 
 /* Members of a message of the model; its surface has another name here. */
@@ -71,7 +66,7 @@ static uar_err put_message(struct a2ui *a, const struct uar_json *message, uar_s
 uar_err a2ui_show_made(struct a2ui *a, const struct uar_json *artifact, bool again)
 {
 	uar_str surface = uar_arena_printf(a->scratch, "artifact-%.*s",
-					   UAR_FMT(text_member(artifact, "artifact_id")));
+					   UAR_FMT(uar_json_text(artifact, "artifact_id")));
 	const struct uar_json *list = NULL;
 	struct uar_error error = { 0 };
 	uar_err e = surface.p ? UAR_OK : UAR_ENOMEM;

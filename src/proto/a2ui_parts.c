@@ -51,8 +51,7 @@ void a2ui_button(struct uar_jw *w, uar_str id, const char *label, bool primary)
 		uar_jw_cstr(w, "variant", "primary");
 }
 
-/* --- the root and its sections ------------------------------------------------------------------
- */
+/* --- the root and its sections -------------------------------------------------------------- */
 
 uar_str a2ui_section_id(const struct a2ui_section *s, char out[64])
 {
@@ -180,17 +179,11 @@ static void put_failure_row(struct uar_jw *w, uar_str id)
 	a2ui_bound_text(w, UAR_STR("failure_text"), UAR_STR("/error"), NULL);
 }
 
-/* --- sources -------------------------------------------------------------------------------------
- */
-
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
+/* --- sources -------------------------------------------------------------------------------- */
 
 static void put_source(struct uar_jw *w, uar_str id, const struct uar_json *source, unsigned k)
 {
-	uar_str url = text_member(source, "url"), title = text_member(source, "title");
+	uar_str url = uar_json_text(source, "url"), title = uar_json_text(source, "title");
 	bool link =
 		uar_str_starts(url, UAR_STR("https://")) || uar_str_starts(url, UAR_STR("http://"));
 	char label[96], text[300];
@@ -269,8 +262,7 @@ uar_err a2ui_put_section(struct a2ui *a, const struct a2ui_section *s)
 	return UAR_OK;
 }
 
-/* --- data
- * ------------------------------------------------------------------------------------------ */
+/* --- data ----------------------------------------------------------------------------------- */
 
 static const struct uar_view_message *find_result(const struct a2ui *a,
 						  const struct uar_view_call *call)
@@ -325,7 +317,7 @@ void a2ui_put_tool(struct uar_jw *w, const char *key, const struct a2ui *a,
 static void put_memory_item(struct uar_jw *w, const struct uar_json *item)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
-	uar_str key = text_member(item, "key");
+	uar_str key = uar_json_text(item, "key");
 	const struct uar_json *value = uar_json_get(item, UAR_STR("value"));
 
 	if (key.n) {
@@ -375,22 +367,22 @@ uar_err a2ui_put_artifact(struct uar_jw *w, const char *key, const struct uar_vi
 
 	uar_arena_init(&arena, 0);
 	e = uar_json_parse(uar_buf_str(&m->text), NULL, &arena, &j, NULL);
-	type = text_member(j, "artifact_type");
-	language = text_member(j, "language");
+	type = uar_json_text(j, "artifact_type");
+	language = uar_json_text(j, "language");
 	if (a2ui_is_made(j) && a2ui_read_made(j, &arena, &made, &error)) {
 		uar_buf_printf(&b, "This interface is not shown: %s: %s", error.where,
 			       uar_error_text(&error));
 	} else if (uar_str_is(type, "markdown") || uar_str_is(type, "text")) {
-		uar_buf_add_str(&b, text_member(j, "content"));
+		uar_buf_add_str(&b, uar_json_text(j, "content"));
 	} else {
 		uar_buf_add_str(&b, UAR_STR("```"));
 		uar_buf_add_str(&b, language.n ? language : type);
 		uar_buf_add_char(&b, '\n');
-		uar_buf_add_str(&b, text_member(j, "content"));
+		uar_buf_add_str(&b, uar_json_text(j, "content"));
 		uar_buf_add_str(&b, UAR_STR("\n```"));
 	}
 	uar_jw_obj(w, key);
-	uar_jw_str(w, "title", text_member(j, "title"));
+	uar_jw_str(w, "title", uar_json_text(j, "title"));
 	uar_jw_str(w, "text", uar_buf_str(&b));
 	uar_jw_close(w);
 	e = e ? e : b.err;

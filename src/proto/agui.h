@@ -32,7 +32,7 @@ UAR_MUST_CHECK uar_err uar_agui_proto_frames(uar_str frames, struct uar_arena *s
 
 /* The same run in plain chunks: `event:` a short name, data as small as can be. One
  * frame for an event, nothing is remembered. UAR_ESKIP: the event shows nothing. */
-UAR_MUST_CHECK uar_err uar_chunk_encode(const struct uar_event *ev, struct uar_arena *scratch,
-					struct uar_buf *out);
+UAR_MUST_CHECK uar_err uar_chunk_encode(const struct uar_event *ev, uint64_t incarnation,
+					struct uar_arena *scratch, struct uar_buf *out);
 
 #endif

@@ -69,11 +69,6 @@ static const struct uar_json *find_member(const struct uar_json *j, const char *
 	return uar_json_get(j, uar_str_c(key));
 }
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(find_member(j, key), UAR_STR(""));
-}
-
 /* --- values ----------------------------------------------------------------------------------- */
 
 static void put_string(struct uar_buf *b, const struct field *f, const struct uar_json *v)
@@ -124,8 +119,7 @@ static void put_messages(struct uar_buf *b, const struct field *f, const struct 
 		put_message(b, f, m);
 }
 
-/* --- google.protobuf.Value and Struct -----------------------------------------------------------
- */
+/* --- google.protobuf.Value and Struct ------------------------------------------------------- */
 
 static void put_value(struct uar_buf *b, const struct field *f, const struct uar_json *v);
 
@@ -192,8 +186,7 @@ static void put_value(struct uar_buf *b, const struct field *f, const struct uar
 	close_bytes(b, start);
 }
 
-/* --- content ------------------------------------------------------------------------------------
- */
+/* --- content -------------------------------------------------------------------------------- */
 
 static const struct field data_source[] = { { "value", 1, put_string, NULL },
 					    { "mimeType", 2, put_string, NULL },
@@ -206,7 +199,7 @@ static const struct field file_source[] = { { "value", 1, put_string, NULL },
 /* Which of several messages it is, its type says. */
 static void put_chosen(struct uar_buf *b, const struct field *choices, const struct uar_json *v)
 {
-	uar_str type = text_member(v, "type");
+	uar_str type = uar_json_text(v, "type");
 
 	for (; choices->key; choices++)
 		if (uar_str_is(type, choices->key))
@@ -270,8 +263,7 @@ static void put_result(struct uar_buf *b, const struct field *f, const struct ua
 		put_string(b, f, v);
 }
 
-/* --- messages of events --------------------------------------------------------------------------
- */
+/* --- messages of events --------------------------------------------------------------------- */
 
 static const struct field function_fields[] = { { "name", 1, put_string, NULL },
 						{ "arguments", 2, put_string, NULL },
@@ -344,8 +336,7 @@ static const struct field patch_fields[] = { { "op", 1, put_operation, NULL },
 					     { "value", 4, put_value, NULL },
 					     { 0 } };
 
-/* --- events --------------------------------------------------------------------------------------
- */
+/* --- events --------------------------------------------------------------------------------- */
 
 #define STRING(KEY, NUMBER)                                                                        \
 	{                                                                                          \
@@ -445,7 +436,7 @@ static void put_base(struct uar_buf *b, unsigned type, const struct uar_json *ev
 
 uar_err uar_agui_proto_encode(const struct uar_json *event, struct uar_buf *out)
 {
-	uar_str type = text_member(event, "type");
+	uar_str type = uar_json_text(event, "type");
 	size_t start;
 	unsigned i = 0;
 
@@ -460,8 +451,7 @@ uar_err uar_agui_proto_encode(const struct uar_json *event, struct uar_buf *out)
 	return out->err;
 }
 
-/* --- frames --------------------------------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------------------------- */
 
 static uar_err add_frame(uar_str json, struct uar_arena *scratch, struct uar_buf *out)
 {

@@ -8,11 +8,6 @@
 
 #define COPILOT_CATALOG "https://a2ui.org/specification/v0_9/basic_catalog.json"
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static void put_content(struct agui *a, uar_str artifact_id, const struct uar_json *messages)
 {
 	uar_str catalog = a->o.catalog.n ? a->o.catalog : UAR_STR(COPILOT_CATALOG);
@@ -42,18 +37,18 @@ uar_err agui_surface(struct agui *a, const struct uar_view_message *m)
 		return UAR_OK;
 	uar_arena_init(&arena, 0);
 	if (uar_json_parse(uar_buf_str(&m->text), NULL, &arena, &artifact, NULL) ||
-	    !uar_str_is(text_member(artifact, "artifact_type"), UAR_A2UI_ARTIFACT) ||
-	    uar_a2ui_check_text(text_member(artifact, "content"), &arena, &messages, NULL)) {
+	    !uar_str_is(uar_json_text(artifact, "artifact_type"), UAR_A2UI_ARTIFACT) ||
+	    uar_a2ui_check_text(uar_json_text(artifact, "content"), &arena, &messages, NULL)) {
 		uar_arena_fini(&arena);
 		return UAR_OK;
 	}
 	if (a->in_list) {
 		uar_jw_obj(&a->w, NULL);
-		put_content(a, text_member(artifact, "artifact_id"), messages);
+		put_content(a, uar_json_text(artifact, "artifact_id"), messages);
 		uar_jw_close(&a->w);
 	} else {
 		agui_open(a, "artifact", "ACTIVITY_SNAPSHOT");
-		put_content(a, text_member(artifact, "artifact_id"), messages);
+		put_content(a, uar_json_text(artifact, "artifact_id"), messages);
 		e = agui_close(a);
 	}
 	uar_arena_fini(&arena);

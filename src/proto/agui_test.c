@@ -89,7 +89,7 @@ static void check_chunks(const char *name)
 
 	recorded_open(&log, name);
 	while (recorded_next(&log, &ev)) {
-		uar_err e = uar_chunk_encode(&ev, &log.arena, &out);
+		uar_err e = uar_chunk_encode(&ev, 1, &log.arena, &out);
 
 		CHECK(e == UAR_OK || e == UAR_ESKIP);
 	}

@@ -49,11 +49,12 @@ static void put_data(struct uar_jw *w, const struct uar_json *data)
 	uar_jw_close(w);
 }
 
-uar_err uar_chunk_encode(const struct uar_event *ev, struct uar_arena *scratch, struct uar_buf *out)
+uar_err uar_chunk_encode(const struct uar_event *ev, uint64_t incarnation,
+			 struct uar_arena *scratch, struct uar_buf *out)
 {
 	static const struct uar_normalized_options plain = { 0 };
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 4);
-	struct uar_frames f = { .out = out };
+	struct uar_frames f = { .out = out, .incarnation = incarnation };
 	const struct uar_json *j = NULL;
 	struct uar_jw w;
 	uar_err e = uar_normalized_encode(ev, &plain, scratch, &text);
@@ -62,8 +63,7 @@ uar_err uar_chunk_encode(const struct uar_event *ev, struct uar_arena *scratch, 
 		e = uar_json_parse(uar_buf_str(&text), NULL, scratch, &j, NULL);
 	if (!e) {
 		f.run_sequence = ev->run_sequence;
-		uar_frame_open(&f, chunk_name(uar_json_str(uar_json_get(j, UAR_STR("type")),
-							   UAR_STR(""))));
+		uar_frame_open(&f, chunk_name(uar_json_text(j, "type")));
 		w = uar_jw_begin(out);
 		put_data(&w, uar_json_get(j, UAR_STR("data")));
 		e = uar_frame_close(&f, &w);

@@ -11,6 +11,10 @@ void uar_frame_open(struct uar_frames *f, const char *event)
 	}
 	if (f->run_sequence) {
 		uar_buf_add_str(f->out, UAR_STR("id: "));
+		if (f->incarnation > 1) {
+			uar_buf_add_u64(f->out, f->incarnation);
+			uar_buf_add_char(f->out, '-');
+		}
 		uar_buf_add_u64(f->out, f->run_sequence);
 		uar_buf_add_char(f->out, '.');
 		uar_buf_add_u64(f->out, f->count);
@@ -26,6 +30,17 @@ uar_err uar_frame_close(struct uar_frames *f, struct uar_jw *w)
 
 	uar_buf_add_str(f->out, UAR_STR("\n\n"));
 	return e ? e : f->out->err;
+}
+
+bool uar_frame_next(uar_str *rest, uar_str *out_json)
+{
+	const uar_str mark = UAR_STR("data: ");
+	uar_str line = UAR_STR_NONE;
+
+	while (rest->n && !uar_str_starts(line, mark))
+		line = uar_str_cut(*rest, '\n', rest);
+	*out_json = uar_str_from(line, mark.n);
+	return uar_str_starts(line, mark);
 }
 
 uar_err uar_cursor_read(uar_str text, struct uar_cursor *out)

@@ -8,9 +8,11 @@
 #include "event/event.h"
 
 /* Server-Sent Events on their way into a buffer. Frame k of an event has the id
- * "<run_sequence>.<k>", from 1; frames that belong to no event have none. */
+ * "<run_sequence>.<k>", from 1, and after the first incarnation "<incarnation>-<run_sequence>.<k>";
+ * frames that belong to no event have none. */
 struct uar_frames {
 	struct uar_buf *out;
+	uint64_t incarnation;  /* 0 or 1: the first */
 	uint64_t run_sequence; /* 0: of no event */
 	uint32_t count;	       /* that were written */
 	bool closed;	       /* the last one ends what one request may show */
@@ -19,6 +21,8 @@ struct uar_frames {
 /* Begins a frame; one JSON value and uar_frame_close follow. NULL: its event has no name. */
 void uar_frame_open(struct uar_frames *f, const char *event);
 UAR_MUST_CHECK uar_err uar_frame_close(struct uar_frames *f, struct uar_jw *w);
+/* Takes the next frame from what was written and gives its JSON; false: that was all. */
+bool uar_frame_next(uar_str *rest, uar_str *out_json);
 
 /* Where a reader is: it has all frames of all events before `run_sequence`, and `k`
  * of that one. */
@@ -46,6 +50,10 @@ struct uar_dialect_options {
 	uar_str catalog; /* A2UI: the id of its catalog of components; empty: the usual one */
 	uar_str rpc_id;	 /* A2A: JSON text of the request's id; empty: the HTTP+JSON binding */
 	int64_t history_length; /* A2A: messages that a task is shown with; -1: all */
+	/* A2A: for a receiver of notifications. No pieces of text: what the agent has said is one
+	 * artifact each time the task rests; one of before 1.0 is told the whole task instead. */
+	bool notices;
+	bool without_artifacts; /* A2A: a task is shown without them */
 	bool wrapped;		/* A2A: an answer that may be a message says that it is a task */
 };
 

@@ -8,7 +8,7 @@
 
 static uar_str text(const struct uar_export_item *x, const char *key)
 {
-	return uar_json_str(uar_json_get(x->p, uar_str_c(key)), UAR_STR(""));
+	return uar_json_text(x->p, key);
 }
 
 void uar_answer_text_init(struct uar_answer_text *a)
@@ -34,8 +34,8 @@ uar_err uar_answer_text_feed(struct uar_answer_text *a, const struct uar_event *
 	e = uar_event_payload(ev, scratch, &p, NULL);
 	if (e)
 		return e;
-	id = uar_json_str(uar_json_get(p, UAR_STR("message_id")), UAR_STR(""));
-	delta = uar_json_str(uar_json_get(p, UAR_STR("text")), UAR_STR(""));
+	id = uar_json_text(p, "message_id");
+	delta = uar_json_text(p, "text");
 	if (!uar_str_is(id, a->message_id)) {
 		snprintf(a->message_id, sizeof a->message_id, "%.*s", UAR_FMT(id));
 		uar_buf_clear(&a->text);
@@ -62,7 +62,7 @@ static uar_err read_answer(const struct uar_event *ev, struct uar_arena *arena,
 	if (e)
 		return e;
 	x.p = uar_json_get(end, UAR_STR("answer"));
-	x.id = uar_json_str(uar_json_get(x.p, UAR_STR("message_id")), UAR_STR(""));
+	x.id = uar_json_text(x.p, "message_id");
 	if (!x.id.n)
 		return UAR_ESKIP;
 	*out = x;
@@ -72,8 +72,8 @@ static uar_err read_answer(const struct uar_event *ev, struct uar_arena *arena,
 /* Of others with an address the blob is that address. */
 bool uar_export_is_served(const struct uar_json *payload)
 {
-	uar_str role = uar_json_str(uar_json_get(payload, UAR_STR("role")), UAR_STR(""));
-	uar_str type = uar_json_str(uar_json_get(payload, UAR_STR("artifact_type")), UAR_STR(""));
+	uar_str role = uar_json_text(payload, "role");
+	uar_str type = uar_json_text(payload, "artifact_type");
 
 	return uar_str_is(role, "upload") ||
 	       (uar_str_is(role, "result") && uar_str_is(type, "export.binary_url"));
@@ -108,14 +108,6 @@ uar_err uar_export_item_read(const struct uar_event *ev, struct uar_arena *arena
 	x.upload = x.blob.n && uar_export_is_served(x.p);
 	*out = x;
 	return UAR_OK;
-}
-
-static void put_optional(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
 }
 
 static int64_t size_of(const struct uar_export_item *x)
@@ -156,9 +148,9 @@ static void put_head(struct uar_jw *w, const struct uar_export_item *x, int64_t 
 	uar_jw_str(w, "type", x->type);
 	uar_jw_seconds(w, "created_at", x->ev->time_us);
 	uar_jw_str(w, "category", category.n ? category : UAR_STR("user"));
-	put_optional(w, "label", x->answer ? UAR_STR("answer") : text(x, "label"));
-	put_optional(w, "description", text(x, "description"));
-	put_optional(w, "mime", x->answer ? UAR_STR("text/plain") : text(x, "mime"));
+	uar_jw_str_or_null(w, "label", x->answer ? UAR_STR("answer") : text(x, "label"));
+	uar_jw_str_or_null(w, "description", text(x, "description"));
+	uar_jw_str_or_null(w, "mime", x->answer ? UAR_STR("text/plain") : text(x, "mime"));
 	uar_jw_int(w, "bytes", bytes);
 	put_metadata(w, x);
 }

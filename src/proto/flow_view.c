@@ -2,14 +2,19 @@
  * questions are doing comes from their own events. */
 #include "proto/flow_view.h"
 
+enum { HASH_SEED = 0x464c }; /* the ids are of this server's making */
+
 void uar_flow_view_init(struct uar_flow_view *v, struct uar_arena *arena)
 {
 	*v = (struct uar_flow_view){ .arena = arena, .status = "queued" };
+	for (size_t i = 0; i < UAR_FLOW_ID_COUNT; i++)
+		uar_map_init(&v->units[i], HASH_SEED);
 }
 
-static uar_str text_of(const struct uar_json *j, const char *key)
+void uar_flow_view_fini(struct uar_flow_view *v)
 {
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
+	for (size_t i = 0; i < UAR_FLOW_ID_COUNT; i++)
+		uar_map_fini(&v->units[i]);
 }
 
 static uar_err own(struct uar_flow_view *v, uar_str *to, uar_str s)
@@ -26,32 +31,38 @@ static const struct uar_flow_seen *seen_of(const struct uar_flow_view *v, uar_st
 	return NULL;
 }
 
-static struct uar_flow_seen *node_of(struct uar_flow_view *v, uar_str id)
+/* Finds the node, or adds it. *out is NULL if there are already UAR_LIMIT_FLOW_NODES. */
+static uar_err find_or_add_node(struct uar_flow_view *v, uar_str id, struct uar_flow_seen **out)
 {
-	struct uar_flow_seen *n;
+	const struct uar_flow_seen *seen = seen_of(v, id);
+	struct uar_flow_seen *n = &v->nodes[seen ? (size_t)(seen - v->nodes) : v->count];
+	uar_err e = UAR_OK;
 
-	for (size_t i = 0; i < v->count; i++)
-		if (uar_str_eq(v->nodes[i].id, id))
-			return &v->nodes[i];
-	if (v->count == UAR_LIMIT_FLOW_NODES)
-		return NULL;
-	n = &v->nodes[v->count];
-	*n = (struct uar_flow_seen){ .status = UAR_STR("pending") };
-	n->end = &n->units;
-	if (own(v, &n->id, id))
-		return NULL;
-	v->count++;
-	return n;
+	if (!seen && v->count == UAR_LIMIT_FLOW_NODES) {
+		n = NULL;
+	} else if (!seen) {
+		*n = (struct uar_flow_seen){ .status = UAR_STR("pending") };
+		n->end = &n->units;
+		e = own(v, &n->id, id);
+		v->count += !e;
+	}
+	if (!e)
+		*out = n;
+	return e;
 }
 
-/* The nodes that began last are looked at first: most events are about them. */
-static struct uar_flow_unit *unit_of(const struct uar_flow_view *v, uar_str call_id)
+static struct uar_flow_unit *unit_of(const struct uar_flow_view *v, enum uar_flow_id by, uar_str id)
 {
-	for (size_t i = v->count; call_id.n && i-- > 0;)
-		for (struct uar_flow_unit *u = v->nodes[i].units; u; u = u->next)
-			if (uar_str_eq(u->call_id, call_id))
-				return u;
-	return NULL;
+	return id.n ? uar_map_get(&v->units[by], id) : NULL;
+}
+
+/* Indexes the unit under this id. An id that is already indexed keeps its first unit. */
+static uar_err index_unit(struct uar_flow_view *v, enum uar_flow_id by, uar_str id,
+			  struct uar_flow_unit *u)
+{
+	uar_err e = id.n ? uar_map_put(&v->units[by], id, u) : UAR_OK;
+
+	return e == UAR_EEXISTS ? UAR_OK : e;
 }
 
 static void note_event(uint64_t *first, uint64_t *last, const struct uar_event *ev)
@@ -87,21 +98,21 @@ static uar_err note_node(struct uar_flow_view *v, const struct uar_event *ev,
 			 const struct uar_json *fact)
 {
 	const struct uar_json *error = uar_json_get(fact, UAR_STR("error"));
-	struct uar_flow_seen *n = node_of(v, text_of(fact, "id"));
-	uar_err e;
+	struct uar_flow_seen *n = NULL;
+	uar_err e = find_or_add_node(v, uar_json_text(fact, "id"), &n);
 
-	if (!n)
-		return UAR_OK;
+	if (e || !n)
+		return e;
 	note_event(&n->first, &n->last, ev);
 	if (!n->started_us)
 		n->started_us = ev->time_us;
-	e = own(v, &n->status, text_of(fact, "status"));
+	e = own(v, &n->status, uar_json_text(fact, "status"));
 	if (!e)
-		e = own(v, &n->took, text_of(fact, "took"));
+		e = own(v, &n->took, uar_json_text(fact, "took"));
 	if (!e)
-		e = own(v, &n->category, text_of(error, "category"));
+		e = own(v, &n->category, uar_json_text(error, "category"));
 	if (!e)
-		e = own(v, &n->message, text_of(error, "message"));
+		e = own(v, &n->message, uar_json_text(error, "message"));
 	if (!e)
 		e = note_output(v, n, uar_json_get(fact, UAR_STR("output")));
 	n->items = uar_json_int(uar_json_get(fact, UAR_STR("items")), n->items);
@@ -112,20 +123,21 @@ static uar_err note_node(struct uar_flow_view *v, const struct uar_event *ev,
 
 static uar_err note_call(struct uar_flow_view *v, const struct uar_json *call)
 {
-	uar_str id = text_of(call, "node");
-	struct uar_flow_seen *n = id.n ? node_of(v, id) : NULL; /* agent.wait is of no node */
+	uar_str id = uar_json_text(call, "node");
+	struct uar_flow_seen *n = NULL;
 	struct uar_flow_unit *u;
+	uar_err e = id.n ? find_or_add_node(v, id, &n) : UAR_OK; /* agent.wait is of no node */
 
-	if (!n)
-		return UAR_OK;
+	if (e || !n)
+		return e;
 	u = uar_arena_alloc(v->arena, sizeof *u);
-	if (!u || own(v, &u->call_id, text_of(call, "id")))
+	if (!u || own(v, &u->call_id, uar_json_text(call, "id")))
 		return UAR_ENOMEM;
 	u->item = uar_json_int(uar_json_get(call, UAR_STR("item")), -1);
-	u->spawns = uar_str_is(text_of(call, "stage"), "spawn");
+	u->spawns = uar_str_is(uar_json_text(call, "stage"), "spawn");
 	*n->end = u;
 	n->end = &u->next;
-	return UAR_OK;
+	return index_unit(v, UAR_FLOW_CALL, u->call_id, u);
 }
 
 static uar_err take_status(struct uar_flow_view *v, const struct uar_event *ev,
@@ -147,32 +159,27 @@ static uar_err take_status(struct uar_flow_view *v, const struct uar_event *ev,
 static uar_err note_child(struct uar_flow_view *v, struct uar_flow_unit *u,
 			  const struct uar_json *s)
 {
-	uar_err e = own(v, &u->subagent_id, text_of(s, "subagent_id"));
+	uar_err e = own(v, &u->subagent_id, uar_json_text(s, "subagent_id"));
 
 	if (!e)
-		e = own(v, &u->session_id, text_of(s, "child_session_id"));
-	return e ? e : own(v, &u->run_id, text_of(s, "run_id"));
+		e = index_unit(v, UAR_FLOW_CHILD, u->subagent_id, u);
+	if (!e)
+		e = own(v, &u->session_id, uar_json_text(s, "child_session_id"));
+	return e ? e : own(v, &u->run_id, uar_json_text(s, "run_id"));
 }
 
 /* A child that has come to rest. */
 static uar_err note_rest(struct uar_flow_view *v, const struct uar_json *s)
 {
-	uar_str id = text_of(s, "subagent_id"), status = text_of(s, "status");
+	struct uar_flow_unit *u = unit_of(v, UAR_FLOW_CHILD, uar_json_text(s, "subagent_id"));
 
-	for (size_t i = 0; i < v->count; i++)
-		for (struct uar_flow_unit *u = v->nodes[i].units; u; u = u->next) {
-			uar_err e;
-
-			if (!u->spawns || !uar_str_eq(u->subagent_id, id))
-				continue;
-			e = own(v, &u->run_id, text_of(s, "run_id"));
-			if (uar_json_bool(uar_json_get(s, UAR_STR("recoverable")), false)) {
-				u->ended = true;
-				u->failed = !uar_str_is(status, "completed");
-			}
-			return e;
-		}
-	return UAR_OK;
+	if (!u)
+		return UAR_OK;
+	if (uar_json_bool(uar_json_get(s, UAR_STR("recoverable")), false)) {
+		u->ended = true;
+		u->failed = !uar_str_is(uar_json_text(s, "status"), "completed");
+	}
+	return own(v, &u->run_id, uar_json_text(s, "run_id"));
 }
 
 static uar_err take_result(struct uar_flow_view *v, const struct uar_event *ev,
@@ -181,7 +188,7 @@ static uar_err take_result(struct uar_flow_view *v, const struct uar_event *ev,
 	const struct uar_json *preview = uar_json_get(p, UAR_STR("preview"));
 	const struct uar_json *child = uar_json_get(preview, UAR_STR("subagent"));
 	const struct uar_json *rested = uar_json_get(preview, UAR_STR("subagents"));
-	struct uar_flow_unit *u = unit_of(v, ev->ids[UAR_ID_TOOL_CALL]);
+	struct uar_flow_unit *u = unit_of(v, UAR_FLOW_CALL, ev->ids[UAR_ID_TOOL_CALL]);
 	uar_err e = UAR_OK;
 
 	if (u && !u->spawns)
@@ -201,25 +208,26 @@ static uar_err take_failure(struct uar_flow_view *v, struct uar_flow_unit *u,
 	if (!u)
 		return UAR_OK;
 	u->ended = u->failed = true;
-	e = own(v, &u->category, text_of(p, "failure_category"));
-	return e ? e : own(v, &u->message, text_of(p, "message"));
+	e = own(v, &u->category, uar_json_text(p, "failure_category"));
+	return e ? e : own(v, &u->message, uar_json_text(p, "message"));
 }
 
 static uar_err take_question(struct uar_flow_view *v, const struct uar_event *ev,
 			     const struct uar_json *p)
 {
-	uar_str call = text_of(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
-	struct uar_flow_unit *u = unit_of(v, call);
+	uar_str call = uar_json_text(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
+	struct uar_flow_unit *u = unit_of(v, UAR_FLOW_CALL, call);
+	uar_err e = u ? own(v, &u->action_id, ev->ids[UAR_ID_ACTION]) : UAR_OK;
 
-	return u ? own(v, &u->action_id, ev->ids[UAR_ID_ACTION]) : UAR_OK;
+	return u && !e ? index_unit(v, UAR_FLOW_QUESTION, u->action_id, u) : e;
 }
 
 static void take_answer(struct uar_flow_view *v, const struct uar_event *ev)
 {
-	for (size_t i = 0; i < v->count; i++)
-		for (struct uar_flow_unit *u = v->nodes[i].units; u; u = u->next)
-			if (uar_str_eq(u->action_id, ev->ids[UAR_ID_ACTION]))
-				u->action_id = UAR_STR("");
+	struct uar_flow_unit *u = unit_of(v, UAR_FLOW_QUESTION, ev->ids[UAR_ID_ACTION]);
+
+	if (u && uar_str_eq(u->action_id, ev->ids[UAR_ID_ACTION])) /* it asks nothing else by now */
+		u->action_id = UAR_STR("");
 }
 
 /* --- the run -------------------------------------------------------------------------------- */
@@ -239,14 +247,14 @@ static uar_err take_run(struct uar_flow_view *v, const struct uar_event *ev,
 			v->status = ends[i].status;
 	if (ev->cls == UAR_EV_TURN_SUBMITTED)
 		return own(v, &v->revision,
-			   text_of(uar_json_get(p, UAR_STR("options")), "definition"));
-	return ev->cls == UAR_EV_TASK_QUEUED ? own(v, &v->agent_id, text_of(p, "agent_id"))
+			   uar_json_text(uar_json_get(p, UAR_STR("options")), "definition"));
+	return ev->cls == UAR_EV_TASK_QUEUED ? own(v, &v->agent_id, uar_json_text(p, "agent_id"))
 					     : UAR_OK;
 }
 
 uar_err uar_flow_view_take(struct uar_flow_view *v, const struct uar_event *ev)
 {
-	struct uar_flow_unit *u = unit_of(v, ev->ids[UAR_ID_TOOL_CALL]);
+	struct uar_flow_unit *u = unit_of(v, UAR_FLOW_CALL, ev->ids[UAR_ID_TOOL_CALL]);
 	const struct uar_json *p = NULL;
 	struct uar_arena scratch;
 	uar_err e;
@@ -309,10 +317,7 @@ static void put_unit(struct uar_jw *w, const struct uar_flow_unit *u)
 	uar_jw_obj(w, "child");
 	uar_jw_str(w, "subagent_id", u->subagent_id);
 	uar_jw_str(w, "session_id", u->session_id);
-	if (u->run_id.n)
-		uar_jw_str(w, "run_id", u->run_id);
-	else
-		uar_jw_null(w, "run_id");
+	uar_jw_str_or_null(w, "run_id", u->run_id);
 	uar_jw_close(w);
 }
 
@@ -394,13 +399,13 @@ static void put_nodes(const struct uar_flow_view *v, struct uar_jw *w, const str
 {
 	uar_jw_arr(w, "nodes");
 	for (const struct uar_json *j = uar_json_first(nodes); j; j = j->next) {
-		const struct uar_flow_seen *n = seen_of(v, text_of(j, "id"));
+		const struct uar_flow_seen *n = seen_of(v, uar_json_text(j, "id"));
 
 		uar_jw_obj(w, NULL);
-		uar_jw_str(w, "id", text_of(j, "id"));
-		uar_jw_str(w, "type", text_of(j, "type"));
-		if (text_of(j, "title").n)
-			uar_jw_str(w, "title", text_of(j, "title"));
+		uar_jw_str(w, "id", uar_json_text(j, "id"));
+		uar_jw_str(w, "type", uar_json_text(j, "type"));
+		if (uar_json_text(j, "title").n)
+			uar_jw_str(w, "title", uar_json_text(j, "title"));
 		if (n)
 			put_seen(v, w, n);
 		else
@@ -413,8 +418,8 @@ static void put_nodes(const struct uar_flow_view *v, struct uar_jw *w, const str
 /* True, false or not known yet: -1. */
 static int is_taken(const struct uar_flow_view *v, const struct uar_json *from)
 {
-	const struct uar_flow_seen *n = seen_of(v, text_of(from, "node"));
-	uar_str port = text_of(from, "port");
+	const struct uar_flow_seen *n = seen_of(v, uar_json_text(from, "node"));
+	uar_str port = uar_json_text(from, "port");
 
 	if (!n || !is_end(n->status))
 		return -1;
@@ -447,7 +452,7 @@ void uar_flow_view_write(const struct uar_flow_view *v, const struct uar_json *d
 {
 	const struct uar_json *workflow = uar_json_get(definition, UAR_STR("workflow"));
 
-	uar_jw_str(w, "workflow_id", text_of(definition, "id"));
+	uar_jw_str(w, "workflow_id", uar_json_text(definition, "id"));
 	uar_jw_str(w, "revision", v->revision);
 	uar_jw_cstr(w, "status", v->status);
 	uar_jw_u64(w, "through", v->through);

@@ -2,6 +2,7 @@
 #ifndef UAR_PROTO_FLOW_VIEW_H
 #define UAR_PROTO_FLOW_VIEW_H
 
+#include "base/map.h"
 #include "event/event.h"
 #include "flow/limits.h"
 #include "json/jw.h"
@@ -22,17 +23,21 @@ struct uar_flow_seen {
 	uint64_t first, last;
 	struct uar_flow_unit *units, **end;
 };
+/* What a unit is found by. */
+enum uar_flow_id { UAR_FLOW_CALL, UAR_FLOW_CHILD, UAR_FLOW_QUESTION, UAR_FLOW_ID_COUNT };
 /* Strings are the arena's. */
 struct uar_flow_view {
 	struct uar_arena *arena;
 	struct uar_flow_seen nodes[UAR_LIMIT_FLOW_NODES];
 	size_t count;
+	struct uar_map units[UAR_FLOW_ID_COUNT];
 	uar_str agent_id, revision; /* of the definition; empty: not known */
 	const char *status;	    /* of the run */
 	uint64_t through;
 };
 
 void uar_flow_view_init(struct uar_flow_view *v, struct uar_arena *arena);
+void uar_flow_view_fini(struct uar_flow_view *v);
 UAR_MUST_CHECK uar_err uar_flow_view_take(struct uar_flow_view *v, const struct uar_event *ev);
 /* Members of an object: nodes and edges of the definition, as they stand. */
 void uar_flow_view_write(const struct uar_flow_view *v, const struct uar_json *definition,

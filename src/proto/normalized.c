@@ -52,7 +52,7 @@ static void put_ref(struct put *x, const char *ref, const char *as)
 
 	if (!x->ev->refs.n || uar_json_parse(x->ev->refs, NULL, x->scratch, &refs, NULL))
 		return;
-	at = uar_json_str(uar_json_get(refs, uar_str_c(ref)), UAR_STR(""));
+	at = uar_json_text(refs, ref);
 	if (!uar_str_starts(at, UAR_STR("blob://")))
 		return;
 	uar_jw_str(&x->w, as, at);
@@ -246,11 +246,10 @@ static uar_err put_navigate(struct put *x, const struct uar_json *metadata)
 	const struct uar_json *title = uar_json_get(to, UAR_STR("title"));
 
 	open_data(x, "ui.navigate");
-	uar_jw_str(&x->w, "target", uar_json_str(uar_json_get(to, UAR_STR("target")), UAR_STR("")));
+	uar_jw_str(&x->w, "target", uar_json_text(to, "target"));
 	if (title)
 		uar_jw_tree(&x->w, "title", title);
-	uar_jw_str(&x->w, "tool_call_id",
-		   uar_json_str(uar_json_get(metadata, UAR_STR("tool_call_id")), UAR_STR("")));
+	uar_jw_str(&x->w, "tool_call_id", uar_json_text(metadata, "tool_call_id"));
 	return close_data(x);
 }
 
@@ -269,8 +268,7 @@ static uar_err put_status(struct put *x)
 {
 	const struct uar_json *metadata = get(x, "metadata");
 
-	if (uar_str_is(uar_json_str(uar_json_get(metadata, UAR_STR("ui")), UAR_STR("")),
-		       "navigate"))
+	if (uar_str_is(uar_json_text(metadata, "ui"), "navigate"))
 		return put_navigate(x, metadata);
 	if (x->o->full && uar_json_get(metadata, UAR_STR("skill")))
 		return put_skill(x, uar_json_get(metadata, UAR_STR("skill")));

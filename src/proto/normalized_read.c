@@ -61,8 +61,7 @@ static uar_err close_event(struct reading *r, enum uar_event_class cls)
 	return e ? e : ev->payload.p ? UAR_OK : UAR_ENOMEM;
 }
 
-/* --- one variant each --------------------------------------------------------------------------
- */
+/* --- one variant each ----------------------------------------------------------------------- */
 
 static uar_err read_start(struct reading *r)
 {
@@ -227,7 +226,7 @@ static const struct {
 uar_err uar_normalized_read(const struct uar_json *line, uint64_t number, struct uar_arena *arena,
 			    struct uar_event out[UAR_NORMALIZED_EVENTS], size_t *out_count)
 {
-	uar_str type = uar_json_str(uar_json_get(line, UAR_STR("type")), UAR_STR(""));
+	uar_str type = uar_json_text(line, "type");
 	struct reading r = { .data = uar_json_get(line, UAR_STR("data")),
 			     .arena = arena,
 			     .out = out,

@@ -84,9 +84,8 @@ static void put_members(struct uar_jw *w, const struct openai_cite *c, int64_t b
 {
 	uar_jw_int(w, "start_index", before + c->start);
 	uar_jw_int(w, "end_index", before + c->end);
-	uar_jw_str(w, "title",
-		   uar_json_str(uar_json_get(c->source, UAR_STR("title")), UAR_STR("")));
-	uar_jw_str(w, "url", uar_json_str(uar_json_get(c->source, UAR_STR("url")), UAR_STR("")));
+	uar_jw_str(w, "title", uar_json_text(c->source, "title"));
+	uar_jw_str(w, "url", uar_json_text(c->source, "url"));
 }
 
 void openai_put_cite(struct uar_jw *w, const char *key, const struct openai_cite *c)

@@ -391,8 +391,7 @@ static uar_err read_choice(struct reading *r, const struct uar_json *body)
 	return UAR_OK;
 }
 
-/* --- the whole body ----------------------------------------------------------------------------
- */
+/* --- the whole body ------------------------------------------------------------------------- */
 
 static void put_list(struct uar_jw *w, const char *key, const struct uar_buf *items)
 {
@@ -532,8 +531,7 @@ uar_err uar_openai_chat_read(const struct uar_json *body, struct uar_arena *aren
 	return e;
 }
 
-/* --- where a response goes on
- * --------------------------------------------------------------------- */
+/* --- where a response goes on --------------------------------------------------------------- */
 
 static uar_err read_thread(struct reading *r, const struct uar_json *body)
 {

@@ -163,10 +163,7 @@ static void put_settings(const struct openai *a, struct uar_jw *w)
 	uar_jw_obj(w, "metadata");
 	uar_jw_close(w);
 	uar_jw_bool(w, "parallel_tool_calls", true);
-	if (a->o.previous_id.n)
-		uar_jw_str(w, "previous_response_id", a->o.previous_id);
-	else
-		uar_jw_null(w, "previous_response_id");
+	uar_jw_str_or_null(w, "previous_response_id", a->o.previous_id);
 	uar_jw_bool(w, "store", !a->hidden);
 	uar_jw_null(w, "temperature");
 	uar_jw_obj(w, "text");
@@ -222,8 +219,7 @@ static void put_response(struct openai *a, struct uar_jw *w, const char *key)
 	uar_jw_close(w);
 }
 
-/* --- frames -------------------------------------------------------------------------------------
- */
+/* --- frames --------------------------------------------------------------------------------- */
 
 static void open_event(struct openai *a, const char *type)
 {
@@ -275,8 +271,7 @@ static void open_part(struct openai *a, const char *type, const struct openai_it
 			   0);
 }
 
-/* --- items
- * ---------------------------------------------------------------------------------------- */
+/* --- items ---------------------------------------------------------------------------------- */
 
 static struct openai_item *find_item(const struct openai *a, const struct uar_view_message *m,
 				     const struct uar_view_call *call)
@@ -425,8 +420,7 @@ static uar_err on_superseded(struct openai *a)
 	return UAR_OK;
 }
 
-/* --- the run
- * ---------------------------------------------------------------------------------------- */
+/* --- the run -------------------------------------------------------------------------------- */
 
 static uar_err begin_response(struct openai *a)
 {

@@ -1,14 +1,6 @@
 /* runs.c - columns and detail of a run row become its record. */
 #include "proto/runs.h"
 
-static void put_text(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
-}
-
 static void put_time(struct uar_jw *w, const char *key, int64_t us)
 {
 	if (us)
@@ -30,7 +22,7 @@ static void put_listed(struct uar_jw *w, const struct uar_run_row *row)
 {
 	bool took_time = row->started_us && row->finished_us;
 
-	put_text(w, "title", row->listed.title);
+	uar_jw_str_or_null(w, "title", row->listed.title);
 	if (took_time)
 		uar_jw_double(w, "duration", (double)(row->finished_us - row->started_us) / 1e6);
 	else
@@ -45,13 +37,13 @@ void uar_runs_write(struct uar_jw *w, const char *key, const struct uar_run_row 
 	uar_jw_str(w, "run_id", row->run_id);
 	uar_jw_str(w, "plugin_id", row->plugin_id);
 	uar_jw_str(w, "entry_id", row->entry_id);
-	put_text(w, "agent_id", row->agent_id);
+	uar_jw_str_or_null(w, "agent_id", row->agent_id);
 	uar_jw_str(w, "status", row->status);
 	uar_jw_str(w, "session_id", row->session_id);
 	uar_jw_str(w, "conversation_id", row->thread_id);
-	put_text(w, "turn_id", row->turn_id);
+	uar_jw_str_or_null(w, "turn_id", row->turn_id);
 	uar_jw_str(w, "root_run_id", row->root_run_id.n ? row->root_run_id : row->run_id);
-	put_text(w, "parent_run_id", row->parent_run_id);
+	uar_jw_str_or_null(w, "parent_run_id", row->parent_run_id);
 	uar_jw_int(w, "attempt", row->attempt);
 	uar_jw_seconds(w, "created_at", row->created_us);
 	uar_jw_seconds(w, "updated_at", row->updated_us);

@@ -52,14 +52,6 @@ static uar_err nothing(void *state, struct uar_frames *out)
 
 /* --- writing -------------------------------------------------------------------------- */
 
-static void put_text(struct uar_jw *w, const char *key, uar_str text)
-{
-	if (text.n)
-		uar_jw_str(w, key, text);
-	else
-		uar_jw_null(w, key);
-}
-
 static void put_calls(struct uar_jw *w, const struct uar_view_call *c)
 {
 	uar_jw_arr(w, "calls");
@@ -91,7 +83,7 @@ static void put_message(struct uar_jw *w, const struct uar_view_message *m)
 		put_calls(w, m->calls);
 	if (m->call) {
 		uar_jw_str(w, "call_id", m->call->id);
-		put_text(w, "error", m->error);
+		uar_jw_str_or_null(w, "error", m->error);
 	}
 	if (m->activity_type.n)
 		uar_jw_str(w, "activity_type", m->activity_type);
@@ -142,9 +134,9 @@ static uar_err answer(void *state, struct uar_buf *out, int *out_status)
 	uar_jw_u64(&w, "at", s->at);
 	uar_jw_seconds(&w, "time", s->time_us);
 	uar_jw_cstr(&w, "end", ends[s->view.end]);
-	put_text(&w, "end_code", s->view.end_code);
-	put_text(&w, "end_message", s->view.end_message);
-	put_text(&w, "step", s->view.step);
+	uar_jw_str_or_null(&w, "end_code", s->view.end_code);
+	uar_jw_str_or_null(&w, "end_message", s->view.end_message);
+	uar_jw_str_or_null(&w, "step", s->view.step);
 	uar_jw_bool(&w, "waiting", s->view.waiting);
 	uar_jw_bool(&w, "cut", s->view.cut);
 	uar_jw_arr(&w, "messages");

@@ -57,7 +57,7 @@ static void end(void *state)
 
 static uar_str text(const struct fold *f, const char *key)
 {
-	return uar_json_str(uar_json_get(f->p, uar_str_c(key)), UAR_STR(""));
+	return uar_json_text(f->p, key);
 }
 
 static uar_err keep(struct timeline *t, uar_str from, uar_str *out)
@@ -155,7 +155,7 @@ static uar_str error_code(const struct fold *f)
 {
 	const struct uar_json *error = uar_json_get(f->p, UAR_STR("error"));
 
-	return uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR(""));
+	return uar_json_text(error, "code");
 }
 
 /* A call that a stop of the server cut off ends with the event before; the time until now is

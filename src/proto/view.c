@@ -237,7 +237,7 @@ static uar_err fold_reasoning(struct view_fold *f)
 static uar_err fold_input(struct view_fold *f)
 {
 	const struct uar_json *part = uar_json_at(view_member(f, "input_parts"), 0);
-	uar_str text = uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR(""));
+	uar_str text = uar_json_text(part, "preview");
 	uar_str key = view_text(f, "idempotency_key");
 	struct uar_view_message *m;
 	uar_err e = UAR_OK;
@@ -335,8 +335,7 @@ static uar_err fold_status(struct view_fold *f)
 {
 	const struct uar_json *metadata = view_member(f, "metadata");
 	uar_str phase = view_text(f, "phase");
-	uar_str old =
-		uar_json_str(uar_json_get(metadata, UAR_STR("superseded_message_id")), UAR_STR(""));
+	uar_str old = uar_json_text(metadata, "superseded_message_id");
 	uar_err e = UAR_OK;
 
 	if (phase.n && !uar_str_eq(phase, f->v->phase)) {
@@ -403,8 +402,7 @@ static uar_err fold_model_end(struct view_fold *f)
 	return view_close_message(f);
 }
 
-/* --- the end, and notes
- * -------------------------------------------------------------------------------- */
+/* --- the end, and notes --------------------------------------------------------------------- */
 
 static uar_err fold_end(struct view_fold *f)
 {

@@ -55,8 +55,7 @@ static void write_merged(struct uar_jw *w, const struct uar_json *from,
 	uar_jw_close(w);
 }
 
-/* --- the same as a patch ------------------------------------------------------------------------
- */
+/* --- the same as a patch -------------------------------------------------------------------- */
 
 static void add_step(struct uar_buf *path, uar_str key)
 {
@@ -102,8 +101,7 @@ static void put_operations(struct uar_jw *w, struct uar_buf *path, const struct 
 	}
 }
 
-/* --- the fold -----------------------------------------------------------------------------------
- */
+/* --- the fold ------------------------------------------------------------------------------- */
 
 uar_err uar_view_set_state(struct uar_view *v, uar_str json)
 {
@@ -114,7 +112,7 @@ uar_err uar_view_set_state(struct uar_view *v, uar_str json)
 uar_err view_fold_client_state(struct view_fold *f)
 {
 	const struct uar_json *part = uar_json_at(view_member(f, "input_parts"), 1);
-	uar_str text = uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR(""));
+	uar_str text = uar_json_text(part, "preview");
 	const struct uar_json *inputs = NULL, *state;
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	uar_err e = UAR_OK;

@@ -3,8 +3,7 @@
 #include "event/limits.h"
 #include "proto/limits.h"
 
-/* --- tool calls --------------------------------------------------------------------------------
- */
+/* --- tool calls ----------------------------------------------------------------------------- */
 
 static struct uar_view_call *find_call(const struct uar_view *v, uar_str id,
 				       struct uar_view_message **out_message)
@@ -149,8 +148,7 @@ static uar_err put_failure(struct view_fold *f, struct uar_view_message *m)
 	e = view_keep_str(f->v, message.n ? message : UAR_STR("failed"), &m->error);
 	if (e)
 		return e;
-	return view_keep_str(f->v, uar_json_str(uar_json_get(error, UAR_STR("code")), UAR_STR("")),
-			     &m->code);
+	return view_keep_str(f->v, uar_json_text(error, "code"), &m->code);
 }
 
 uar_err view_fold_tool_end(struct view_fold *f)
@@ -190,8 +188,7 @@ uar_err view_close_calls(struct view_fold *f)
 	return e;
 }
 
-/* --- activities ---------------------------------------------------------------------------------
- */
+/* --- activities ----------------------------------------------------------------------------- */
 
 /* Gives the activity of that id the content of `b`, which is freed. */
 static uar_err set_activity(struct view_fold *f, uar_str id, const char *type, struct uar_buf *b)
@@ -247,7 +244,7 @@ static void put_content_url(struct view_fold *f, struct uar_jw *w)
 
 	if (!f->ev->refs.n || uar_json_parse(f->ev->refs, NULL, f->scratch, &refs, NULL))
 		return;
-	at = uar_json_str(uar_json_get(refs, UAR_STR("read_ref")), UAR_STR(""));
+	at = uar_json_text(refs, "read_ref");
 	if (!uar_str_starts(at, UAR_STR("blob://")))
 		return;
 	uar_jw_str(w, "url",
@@ -338,17 +335,14 @@ uar_err view_fold_context(struct view_fold *f)
 	return e;
 }
 
-/* --- actions
- * --------------------------------------------------------------------------------------- */
+/* --- actions -------------------------------------------------------------------------------- */
 
 /* A call that has not begun yet is named in the scope only. */
 static uar_str asked_call(const struct view_fold *f)
 {
 	uar_str id = f->ev->ids[UAR_ID_TOOL_CALL];
 
-	return id.n ? id
-		    : uar_json_str(uar_json_get(view_member(f, "scope"), UAR_STR("tool_call_id")),
-				   UAR_STR(""));
+	return id.n ? id : uar_json_text(view_member(f, "scope"), "tool_call_id");
 }
 
 static uar_err keep_action(struct view_fold *f, struct uar_view_action *a)

@@ -147,6 +147,7 @@ uar_err uar_reader_runs(struct uar_reader *rd, struct uar_run_list *l)
 		.status = l->status,
 		.root_run_id = l->root_run_id,
 		.session_id = l->session_id,
+		.thread_id = l->thread_id,
 		.prefix = l->prefix,
 		.waiting = l->waiting,
 		.find = &l->find,

@@ -41,17 +41,9 @@ static void destroy_reader(struct rt_part *p)
 	uar_free(rd);
 }
 
-void rd_put_text(struct uar_jw *w, const char *key, uar_str s)
-{
-	if (s.n)
-		uar_jw_str(w, key, s);
-	else
-		uar_jw_null(w, key);
-}
-
 void rd_put_next(struct uar_jw *w, bool more, uar_str next)
 {
-	rd_put_text(w, "next_cursor", more ? next : UAR_STR_NONE);
+	uar_jw_str_or_null(w, "next_cursor", more ? next : UAR_STR_NONE);
 }
 
 uar_err uar_reader_create(struct uar_runtime *rt, struct uar_reader **out)

@@ -42,7 +42,7 @@ void uar_events_read_fini(struct uar_events_read *r);
 struct uar_run_list {
 	struct uar_owner owner;
 	uar_str run_id; /* set: that run alone (ENOTFOUND); else a list: */
-	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id;
+	uar_str task_id, plugin_id, entry_id, agent_id, status, root_run_id, session_id, thread_id;
 	uar_str prefix; /* of the run's id; this and those above: empty for any */
 	bool waiting;	/* those alone that wait for an answer */
 	struct uar_run_find find;
@@ -92,7 +92,7 @@ struct uar_reader_stats {
 	uint64_t fold_failures; /* of the write-ahead log: it grows */
 	size_t queued;		/* appends that wait for a commit */
 	enum uar_storage_health health;
-	bool space;		    /* FULL: there is space again, the next write may succeed */
+	bool space;		    /* the next write is expected to find space */
 	uint64_t delivered;	    /* events to live readers */
 	size_t topics, subscribers; /* that are listened to; live readers */
 };

@@ -61,8 +61,6 @@ void rd_indexing_fini(struct uar_reader *rd);
 /* lookup.c: what is under way is forgotten; the store is gone. */
 void rt_lookups_fini(struct uar_reader *rd);
 
-/* read.c: a member with a text, or with null when it is empty. */
-void rd_put_text(struct uar_jw *w, const char *key, uar_str s);
 /* The end of a page of rows: the cursor of the next one, or null. */
 void rd_put_next(struct uar_jw *w, bool more, uar_str next);
 

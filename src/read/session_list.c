@@ -59,10 +59,10 @@ static void write_one(struct uar_jw *w, const struct uar_session_listed *s)
 	uar_jw_obj(w, NULL);
 	uar_jw_str(w, "session_id", s->session_id);
 	uar_jw_cstr(w, "kind", kinds[kind_of(s->session_id)]);
-	rd_put_text(w, "title", s->title);
-	rd_put_text(w, "agent_id", s->agent_id);
+	uar_jw_str_or_null(w, "title", s->title);
+	uar_jw_str_or_null(w, "agent_id", s->agent_id);
 	uar_jw_str(w, "status", s->status);
-	rd_put_text(w, "last_status", s->last_status);
+	uar_jw_str_or_null(w, "last_status", s->last_status);
 	uar_jw_u64(w, "runs", s->runs);
 	uar_jw_u64(w, "live_runs", s->live);
 	uar_jw_u64(w, "waiting_runs", s->waiting);

@@ -76,14 +76,6 @@ static void listed(struct uar_rows_query *q)
 
 /* --- one task -------------------------------------------------------------------------------- */
 
-static void put_time(struct uar_jw *w, const char *key, int64_t us)
-{
-	if (us)
-		uar_jw_time(w, key, us);
-	else
-		uar_jw_null(w, key);
-}
-
 /* What the record of the run shows of its end. */
 static void put_attempt_end(struct reading *r, struct uar_jw *w, const struct uar_run_row *run)
 {
@@ -98,7 +90,7 @@ static void put_attempt_end(struct reading *r, struct uar_jw *w, const struct ua
 		uar_jw_tree(w, "last_error", error);
 	else
 		uar_jw_null(w, "last_error");
-	rd_put_text(w, "completion_summary", run->terminal ? run->status : UAR_STR_NONE);
+	uar_jw_str_or_null(w, "completion_summary", run->terminal ? run->status : UAR_STR_NONE);
 }
 
 static void put_attempt(struct reading *r, struct uar_jw *w, const struct uar_run_row *run)
@@ -125,11 +117,11 @@ static void put_attempt(struct reading *r, struct uar_jw *w, const struct uar_ru
 	uar_jw_obj(w, "retry_policy");
 	uar_jw_cstr(w, "mode", "manual");
 	uar_jw_close(w);
-	rd_put_text(w, "error_code", run->listed.error_code);
+	uar_jw_str_or_null(w, "error_code", run->listed.error_code);
 	put_attempt_end(r, w, run);
 	uar_jw_time(w, "created_at", run->created_us);
-	put_time(w, "started_at", run->started_us);
-	put_time(w, "ended_at", run->finished_us);
+	uar_jw_time_or_null(w, "started_at", run->started_us);
+	uar_jw_time_or_null(w, "ended_at", run->finished_us);
 }
 
 static void put_attempts(struct reading *r, struct uar_jw *w)

@@ -177,7 +177,7 @@ uar_err uar_calc_evaluate(uar_str text, double *out, struct uar_error *error)
 
 void uar_tool_math_evaluate(struct uar_tool_job *j)
 {
-	uar_str text = uar_json_str(uar_json_get(j->input, UAR_STR("expression")), UAR_STR(""));
+	uar_str text = uar_json_text(j->input, "expression");
 	struct uar_jw w = uar_jw_begin(&j->out);
 	struct uar_error error = { 0 };
 	double v = 0;

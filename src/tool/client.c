@@ -61,17 +61,12 @@ static const struct uar_tools_ops client_ops = {
 	.withdraw = withdraw,
 };
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static uar_err add(struct source *s, const struct uar_json *j)
 {
 	const struct uar_json *parameters = uar_json_get(j, UAR_STR("parameters"));
 	struct uar_tool *t = &s->at[s->count];
 	struct uar_buf schema = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_str name = text_member(j, "name");
+	uar_str name = uar_json_text(j, "name");
 
 	if (!name.n)
 		return UAR_OK;
@@ -82,7 +77,7 @@ static uar_err add(struct source *s, const struct uar_json *j)
 	*t = (struct uar_tool){
 		.tool_id = uar_arena_printf(&s->arena, "client:%.*s", UAR_FMT(name)),
 		.name = uar_arena_str(&s->arena, name),
-		.description = uar_arena_str(&s->arena, text_member(j, "description")),
+		.description = uar_arena_str(&s->arena, uar_json_text(j, "description")),
 		.version = UAR_STR("1"),
 		.transport = UAR_STR("client"),
 		.input_schema =

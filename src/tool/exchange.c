@@ -196,6 +196,7 @@ static uar_err send(struct uar_exchange *x, struct uar_error *error)
 		.url = x->url.p,
 		.headers = same ? (const char *const *)x->headers : NULL,
 		.body = x->o.body,
+		.total_timeout_us = x->o.timed ? -1 : 0,
 		.guarded = !x->o.own,
 		.once = x->o.once,
 		.header = on_header,

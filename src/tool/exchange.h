@@ -18,6 +18,7 @@ struct uar_exchange_options {
 	bool once;		    /* as in client.h */
 	size_t max_bytes;	    /* of the answer; more end it */
 	bool cut;		    /* or are left out: it ends well with the beginning */
+	bool timed;		    /* the caller has a limit for all of it */
 	bool own;		    /* the operator wrote the URL: nothing judges it */
 	/* Once, never inside begin, and not after cancel. */
 	void (*done)(void *ctx, const struct uar_exchange *x);

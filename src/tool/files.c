@@ -355,7 +355,7 @@ void uar_tool_fs_read(struct uar_tool_job *j)
 /* The same fence around the folder of a skill; it is never made. */
 void uar_tool_skill_read(struct uar_tool_job *j)
 {
-	uar_str folder = uar_json_str(uar_json_get(j->input, UAR_STR("folder")), UAR_STR(""));
+	uar_str folder = uar_json_text(j->input, "folder");
 	char dir[UAR_LIMIT_TOOL_PATH * 4];
 	struct stat st;
 
@@ -451,7 +451,7 @@ static int unfit(mode_t mode)
 
 static void write_place(struct uar_tool_job *j, const struct place *p)
 {
-	uar_str text = uar_json_str(uar_json_get(j->input, UAR_STR("text")), UAR_STR(""));
+	uar_str text = uar_json_text(j->input, "text");
 	struct uar_jw w = uar_jw_begin(&j->out);
 	struct uar_tool_file file = { p->dir, p->name, text, 0600 };
 	struct stat st;
@@ -536,8 +536,8 @@ static size_t replace_text(uar_str text, uar_str old, uar_str new, struct uar_bu
 
 static void edit_text(struct uar_tool_job *j, const struct place *p, uar_str text, mode_t mode)
 {
-	uar_str old = uar_json_str(uar_json_get(j->input, UAR_STR("old")), UAR_STR(""));
-	uar_str new = uar_json_str(uar_json_get(j->input, UAR_STR("new")), UAR_STR(""));
+	uar_str old = uar_json_text(j->input, "old");
+	uar_str new = uar_json_text(j->input, "new");
 	bool all = uar_json_bool(uar_json_get(j->input, UAR_STR("all")), false);
 	struct uar_buf out = uar_buf_make(2 * UAR_LIMIT_TOOL_EDIT);
 	size_t n = replace_text(text, old, new, &out);

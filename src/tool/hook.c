@@ -33,8 +33,7 @@ struct uar_hook_call {
 	void *ctx;
 };
 
-/* --- the setting --------------------------------------------------------------------------------
- */
+/* --- the setting ---------------------------------------------------------------------------- */
 
 struct written {
 	const struct uar_json *points, *tools, *command, *env, *send, *timeout;
@@ -166,15 +165,13 @@ uar_err uar_hooks_read(uar_str json, struct uar_hooks **out, struct uar_error *e
 {
 	struct uar_hooks *h = uar_zalloc(sizeof *h);
 	const struct uar_json *j = NULL;
-	uar_str copy;
 	uar_err e;
 
 	if (!h)
 		return UAR_ENOMEM;
 	uar_arena_init(&h->arena, 0);
 	uar_list_init(&h->calls);
-	copy = uar_arena_str(&h->arena, json.n ? json : UAR_STR("{}"));
-	e = copy.p ? uar_json_parse(copy, NULL, &h->arena, &j, error) : UAR_ENOMEM;
+	e = uar_json_parse_copy(json.n ? json : UAR_STR("{}"), NULL, &h->arena, &j, error);
 	if (!e && (j->kind != UAR_JSON_OBJECT || j->count > UAR_LIMIT_HOOKS))
 		e = uar_error_set(error, UAR_EINVALID, "an object of at most %d hooks",
 				  UAR_LIMIT_HOOKS);
@@ -232,8 +229,7 @@ void uar_hooks_attach(struct uar_hooks *h, struct uar_loop *loop, struct uar_cli
 	h->client = client;
 }
 
-/* --- a call
- * --------------------------------------------------------------------------------------- */
+/* --- a call --------------------------------------------------------------------------------- */
 
 static void free_call(struct uar_hook_call *c)
 {
@@ -376,6 +372,7 @@ static uar_err start_request(struct uar_hook_call *c, const struct uar_hook *hoo
 				      .url = hook->url.p,
 				      .headers = headers,
 				      .body = input,
+				      .total_timeout_us = -1, /* the hook's own is set */
 				      .data = on_data,
 				      .done = on_answered,
 				      .ctx = c };

@@ -186,8 +186,7 @@ static uar_err fill_url(struct filling *f)
 	return e ? e : url->err;
 }
 
-/* --- headers and body ----------------------------------------------------------------------------
- */
+/* --- headers and body ----------------------------------------------------------------------- */
 
 static uar_err fill_headers(struct filling *f)
 {

@@ -89,7 +89,9 @@ static void on_refused(struct uar_task *t)
 {
 	struct uar_tool_call *c = UAR_OWNER(t, struct uar_tool_call, refused);
 
-	report_failure(c, c->category.p, uar_error_text(&c->error), false);
+	/* Nothing was sent, so a retry is safe if the error is temporary. */
+	report_failure(c, c->category.p, uar_error_text(&c->error),
+		       uar_err_retryable(c->error.code));
 }
 
 static void on_timer(struct uar_timer *t)
@@ -229,8 +231,7 @@ static void on_exchanged(void *ctx, const struct uar_exchange *x)
 		report_answer(c, &a);
 }
 
-/* --- the beginning -----------------------------------------------------------------------------
- */
+/* --- the beginning -------------------------------------------------------------------------- */
 
 static uar_err fill(struct uar_tool_call *c, const struct uar_tool_request *r)
 {
@@ -244,8 +245,7 @@ static uar_err fill(struct uar_tool_call *c, const struct uar_tool_request *r)
 
 	if (!e && c->source->fetches) {
 		c->filled.url = uar_buf_make(UAR_LIMIT_CLIENT_URL);
-		uar_buf_add_str(&c->filled.url,
-				uar_json_str(uar_json_get(args, UAR_STR("url")), UAR_STR("")));
+		uar_buf_add_str(&c->filled.url, uar_json_text(args, "url"));
 		e = c->filled.url.err;
 	} else if (!e) {
 		e = uar_http_fill(c->spec, args, &ask, &c->filled, &c->error);
@@ -266,6 +266,7 @@ static uar_err send(struct uar_tool_call *c)
 		.once = c->spec->tool.effect == UAR_TOOL_ONCE,
 		.max_bytes = fetches ? UAR_LIMIT_TOOL_FETCH : UAR_LIMIT_TOOL_HTTP_ANSWER,
 		.cut = fetches,
+		.timed = true,
 		.done = on_exchanged,
 		.ctx = c,
 	};
@@ -292,8 +293,7 @@ static void begin(struct uar_tool_call *c, const struct uar_tool_request *r)
 	uar_post(c->source->sched, &c->refused);
 }
 
-/* --- the port ------------------------------------------------------------------------------------
- */
+/* --- the port ------------------------------------------------------------------------------- */
 
 static const struct uar_tool *at(struct uar_tools *t, size_t index)
 {
@@ -374,19 +374,16 @@ static struct source *create(struct uar_sched *sched, struct uar_client *client)
 	return s;
 }
 
-/* --- declarations
- * ---------------------------------------------------------------------------------- */
+/* --- declarations --------------------------------------------------------------------------- */
 
 static uar_err copy_tree(struct source *s, const struct uar_json *j, const struct uar_json **out,
 			 struct uar_error *error)
 {
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_str text;
 	uar_err e;
 
 	uar_json_write(&b, j);
-	text = b.err ? UAR_STR_NONE : uar_arena_str(&s->arena, uar_buf_str(&b));
-	e = b.err ? b.err : text.p ? uar_json_parse(text, NULL, &s->arena, out, error) : UAR_ENOMEM;
+	e = b.err ? b.err : uar_json_parse_copy(uar_buf_str(&b), NULL, &s->arena, out, error);
 	uar_buf_fini(&b);
 	return e;
 }

@@ -190,11 +190,6 @@ struct outcome {
 	struct uar_buf text; /* of all text blocks */
 };
 
-static uar_str member(const struct uar_json *j, const char *name)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(name)), UAR_STR(""));
-}
-
 static void add_text(struct outcome *o, uar_str text)
 {
 	if (o->text.n)
@@ -216,30 +211,31 @@ static void add_bytes(struct outcome *o, enum uar_tool_part_kind kind, uar_str b
 
 static void add_resource(struct outcome *o, const struct uar_json *r)
 {
-	uar_str blob = member(r, "blob");
+	uar_str blob = uar_json_text(r, "blob");
 
 	if (blob.n)
-		add_bytes(o, UAR_TOOL_FILE, blob, member(r, "mimeType"), member(r, "uri"));
+		add_bytes(o, UAR_TOOL_FILE, blob, uar_json_text(r, "mimeType"),
+			  uar_json_text(r, "uri"));
 	else
-		add_text(o, member(r, "text"));
+		add_text(o, uar_json_text(r, "text"));
 }
 
 static void add_block(struct outcome *o, const struct uar_json *block)
 {
-	uar_str type = member(block, "type");
+	uar_str type = uar_json_text(block, "type");
 
 	if (uar_str_is(type, "text")) {
-		add_text(o, member(block, "text"));
+		add_text(o, uar_json_text(block, "text"));
 	} else if (uar_str_is(type, "image")) {
-		add_bytes(o, UAR_TOOL_IMAGE, member(block, "data"), member(block, "mimeType"),
-			  UAR_STR_NONE);
+		add_bytes(o, UAR_TOOL_IMAGE, uar_json_text(block, "data"),
+			  uar_json_text(block, "mimeType"), UAR_STR_NONE);
 	} else if (uar_str_is(type, "audio")) {
-		add_bytes(o, UAR_TOOL_FILE, member(block, "data"), member(block, "mimeType"),
-			  UAR_STR_NONE);
+		add_bytes(o, UAR_TOOL_FILE, uar_json_text(block, "data"),
+			  uar_json_text(block, "mimeType"), UAR_STR_NONE);
 	} else if (uar_str_is(type, "resource")) {
 		add_resource(o, uar_json_get(block, UAR_STR("resource")));
 	} else if (uar_str_is(type, "resource_link")) {
-		add_text(o, member(block, "uri"));
+		add_text(o, uar_json_text(block, "uri"));
 	} else {
 		add_text(o, block->text); /* of a kind that is not known here */
 	}
@@ -400,7 +396,7 @@ static uar_err request_extra(struct mcp_tools *t, struct mcp_tool_call *k, uar_s
 	uar_err e = uar_json_parse(input, NULL, &arena, &j, NULL);
 
 	if (!e && k->extra->named)
-		r.name = member(j, k->extra->named);
+		r.name = uar_json_text(j, k->extra->named);
 	if (!e)
 		e = uar_mcp_client_request(t->client, &r, events, &k->call);
 	uar_arena_fini(&arena);

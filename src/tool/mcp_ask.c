@@ -7,7 +7,7 @@
 
 static uar_str message_of(const struct uar_mcp_ask *a)
 {
-	return uar_json_str(uar_json_get(a->params, UAR_STR("message")), UAR_STR(""));
+	return uar_json_text(a->params, "message");
 }
 
 static void write_about(const struct mcp_tool_call *k, uar_str url, struct uar_buf *out)
@@ -65,8 +65,7 @@ static void ask_person(struct mcp_tool_call *k, struct uar_mcp_ask *a)
 {
 	const struct uar_json *schema = uar_json_get(a->params, UAR_STR("requestedSchema"));
 	bool login = a->kind == UAR_MCP_LOGIN;
-	uar_str url = login ? uar_str_c(a->url)
-			    : uar_json_str(uar_json_get(a->params, UAR_STR("url")), UAR_STR(""));
+	uar_str url = login ? uar_str_c(a->url) : uar_json_text(a->params, "url");
 	struct uar_buf form = uar_buf_make(UAR_LIMIT_MCP_FORM), about = uar_buf_make(65536);
 	struct uar_tool_question q = { .type = login   ? UAR_ACTION_CREDENTIAL
 					       : url.n ? UAR_ACTION_INPUT
@@ -144,7 +143,7 @@ static void accept_form(struct uar_mcp_ask *a, uar_str values)
 
 	if (values.n && uar_json_parse(values, NULL, &arena, &j, NULL))
 		j = NULL;
-	if (uar_str_is(uar_json_str(uar_json_get(a->params, UAR_STR("mode")), UAR_STR("")), "url"))
+	if (uar_str_is(uar_json_text(a->params, "mode"), "url"))
 		uar_mcp_ask_answer(a, UAR_STR("{\"action\":\"accept\"}"));
 	else if (!uar_mcp_elicit_accept(a->params, j, &b))
 		uar_mcp_ask_answer(a, uar_buf_str(&b));

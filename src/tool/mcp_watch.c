@@ -170,7 +170,7 @@ uar_err mcp_watch_begin(struct mcp_tool_call *k, uar_str input)
 
 	if (!w)
 		return e;
-	uri = uar_json_str(uar_json_get(j, UAR_STR("uri")), UAR_STR(""));
+	uri = uar_json_text(j, "uri");
 	*w = (struct mcp_watch){ .k = k, .timer.fn = time_is_up };
 	w->wanted = uar_json_int(uar_json_get(j, UAR_STR("changes")), 1);
 	w->uri = uar_buf_make(UAR_LIMIT_MCP_URI);

@@ -20,18 +20,13 @@ struct reading {
 	struct uar_error *error;
 };
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* What a local reference names. */
 static const struct uar_json *follow(const struct reading *r, const struct uar_json *j)
 {
 	enum { STEPS = 8 };
 
 	for (int i = 0; i < STEPS; i++) {
-		uar_str ref = text_of(j, "$ref");
+		uar_str ref = uar_json_text(j, "$ref");
 
 		if (!ref.n)
 			return j;
@@ -70,9 +65,9 @@ static void each(const struct reading *r, const struct uar_json *operation, cons
 
 			for (const struct uar_json *q = i ? uar_json_first(lists[0]) : NULL; q;
 			     q = q->next)
-				known |= uar_str_eq(text_of(follow(r, q), "name"),
-						    text_of(one, "name"));
-			if (!known && (!in || uar_str_is(text_of(one, "in"), in)))
+				known |= uar_str_eq(uar_json_text(follow(r, q), "name"),
+						    uar_json_text(one, "name"));
+			if (!known && (!in || uar_str_is(uar_json_text(one, "in"), in)))
 				fn(w, one);
 		}
 }
@@ -81,8 +76,8 @@ static void put_template(struct uar_jw *w, const struct uar_json *p)
 {
 	struct uar_buf b = uar_buf_make(1024);
 
-	uar_buf_printf(&b, "{%.*s}", UAR_FMT(text_of(p, "name")));
-	uar_jw_key(w, text_of(p, "name"));
+	uar_buf_printf(&b, "{%.*s}", UAR_FMT(uar_json_text(p, "name")));
+	uar_jw_key(w, uar_json_text(p, "name"));
 	uar_jw_str(w, NULL, uar_buf_str(&b));
 	uar_buf_fini(&b);
 }
@@ -91,7 +86,7 @@ static void put_property(struct uar_jw *w, const struct uar_json *p)
 {
 	const struct uar_json *schema = uar_json_get(p, UAR_STR("schema"));
 
-	uar_jw_key(w, text_of(p, "name"));
+	uar_jw_key(w, uar_json_text(p, "name"));
 	if (schema)
 		uar_jw_tree(w, NULL, schema);
 	else
@@ -101,7 +96,7 @@ static void put_property(struct uar_jw *w, const struct uar_json *p)
 static void put_required(struct uar_jw *w, const struct uar_json *p)
 {
 	if (uar_json_bool(uar_json_get(p, UAR_STR("required")), false))
-		uar_jw_str(w, NULL, text_of(p, "name"));
+		uar_jw_str(w, NULL, uar_json_text(p, "name"));
 }
 
 static const struct uar_json *body_schema(const struct reading *r, const struct uar_json *operation)
@@ -162,8 +157,7 @@ static uar_err put_input_schema(const struct reading *r, const struct uar_json *
 	return e;
 }
 
-/* --- operations --------------------------------------------------------------------------------
- */
+/* --- operations ----------------------------------------------------------------------------- */
 
 static void put_headers(const struct reading *r, const struct uar_json *operation, struct uar_jw *w)
 {
@@ -181,13 +175,14 @@ static void declare(const struct reading *r, const struct uar_json *operation, u
 {
 	struct uar_jw w = uar_jw_begin(out);
 	struct uar_buf url = uar_buf_make(8192);
-	uar_str summary = text_of(operation, "summary");
+	uar_str summary = uar_json_text(operation, "summary");
 	uar_err e;
 
 	uar_buf_printf(&url, "%.*s%.*s", UAR_FMT(r->base), UAR_FMT(r->path));
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, "name", text_of(operation, "operationId"));
-	uar_jw_str(&w, "description", summary.n ? summary : text_of(operation, "description"));
+	uar_jw_str(&w, "name", uar_json_text(operation, "operationId"));
+	uar_jw_str(&w, "description",
+		   summary.n ? summary : uar_json_text(operation, "description"));
 	uar_jw_str(&w, "method", method);
 	uar_jw_str(&w, "url", uar_buf_str(&url));
 	uar_jw_obj(&w, "query");
@@ -210,17 +205,13 @@ static uar_err take(struct reading *r, const struct uar_json *operation, uar_str
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_JSON_BYTES);
 	const struct uar_json *j = NULL;
 	uar_err e;
-	uar_str text;
 
 	if (r->count == r->cap)
 		return uar_error_set(r->error, UAR_ETOOBIG,
 				     "there are too many operations: name "
 				     "those you need in `operations`");
 	declare(r, operation, method, &b);
-	text = b.err ? UAR_STR_NONE : uar_arena_str(r->arena, uar_buf_str(&b));
-	e = b.err    ? b.err
-	    : text.p ? uar_json_parse(text, NULL, r->arena, &j, r->error)
-		     : UAR_ENOMEM;
+	e = b.err ? b.err : uar_json_parse_copy(uar_buf_str(&b), NULL, r->arena, &j, r->error);
 	if (!e)
 		e = uar_http_spec_read(j, r->arena, &r->out[r->count], r->error);
 	if (!e)
@@ -237,7 +228,7 @@ static const char *const methods[][2] = { { "get", "GET" },	{ "put", "PUT" },
 static const struct uar_json *wanted(const struct reading *r, const char *method)
 {
 	const struct uar_json *o = uar_json_get(r->item, uar_str_c(method));
-	uar_str id = text_of(o, "operationId");
+	uar_str id = uar_json_text(o, "operationId");
 
 	return id.n && is_wanted(r, id) ? o : NULL;
 }
@@ -257,14 +248,14 @@ static uar_err take_path(struct reading *r)
 
 static uar_err check_version(const struct uar_json *document, struct uar_error *error)
 {
-	if (uar_str_starts(text_of(document, "openapi"), UAR_STR("3.")))
+	if (uar_str_starts(uar_json_text(document, "openapi"), UAR_STR("3.")))
 		return UAR_OK;
 	return uar_error_set(error, UAR_EINVALID, "it is no OpenAPI document of version 3");
 }
 
 static uar_str first_server(const struct uar_json *document)
 {
-	return text_of(uar_json_at(uar_json_get(document, UAR_STR("servers")), 0), "url");
+	return uar_json_text(uar_json_at(uar_json_get(document, UAR_STR("servers")), 0), "url");
 }
 
 uar_err uar_openapi_read(const struct uar_openapi_options *o, struct uar_arena *arena,
@@ -295,8 +286,7 @@ uar_err uar_openapi_read(const struct uar_openapi_options *o, struct uar_arena *
 	return e;
 }
 
-/* --- an entry of its own ------------------------------------------------------------------
- */
+/* --- an entry of its own -------------------------------------------------------------------- */
 
 static void put_member(struct uar_jw *w, const struct uar_json *from, const char *key)
 {
@@ -326,7 +316,7 @@ static void put_operation(const struct reading *r, const struct uar_json *operat
 
 	uar_jw_obj(w, method);
 	put_member(w, operation, "operationId");
-	put_member(w, operation, text_of(operation, "summary").n ? "summary" : "description");
+	put_member(w, operation, uar_json_text(operation, "summary").n ? "summary" : "description");
 	put_parameters(r, operation, w);
 	if (body) {
 		uar_jw_obj(w, "requestBody");

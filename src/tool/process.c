@@ -85,8 +85,7 @@ static struct uar_sched *sched_of(const struct uar_processes *h)
 	return uar_loop_sched(h->loop);
 }
 
-/* --- calls -------------------------------------------------------------------------------------
- */
+/* --- calls ---------------------------------------------------------------------------------- */
 
 static void free_call(struct uar_tool_call *c)
 {
@@ -248,8 +247,7 @@ static void on_timer(struct uar_timer *t)
 	finish(c);
 }
 
-/* --- what each does ------------------------------------------------------------------------------
- */
+/* --- what each does ------------------------------------------------------------------------- */
 
 static uar_err wait_for(struct uar_tool_call *c, struct process *p)
 {
@@ -296,7 +294,7 @@ static uar_err begin_read(struct uar_tool_call *c, struct process *p, const stru
 
 static uar_err begin_write(struct uar_tool_call *c, struct process *p, const struct uar_json *input)
 {
-	uar_str bytes = uar_json_str(uar_json_get(input, UAR_STR("input")), UAR_STR(""));
+	uar_str bytes = uar_json_text(input, "input");
 	bool end = uar_json_bool(uar_json_get(input, UAR_STR("eof")), false);
 	struct uar_process_news n = { .kind = UAR_PROCESS_INPUT,
 				      .text = uar_str_utf8_prefix(bytes, 512),
@@ -337,7 +335,7 @@ static uar_err begin(struct uar_tool_call *c, const struct uar_tool_request *r,
 		return begin_start(c, r, error);
 	uar_arena_init(&arena, 0);
 	e = uar_json_parse(r->input, NULL, &arena, &input, error);
-	id = uar_json_str(uar_json_get(input, UAR_STR("process_id")), UAR_STR(""));
+	id = uar_json_text(input, "process_id");
 	p = !e && r->caller ? uar_process_find(c->host, &r->caller->owner, id) : NULL;
 	if (!e && (!p || !uar_str_eq(p->run_id, r->run_id))) {
 		fail(c, "value_invalid",
@@ -357,8 +355,7 @@ static uar_err begin(struct uar_tool_call *c, const struct uar_tool_request *r,
 	return e;
 }
 
-/* --- the port ------------------------------------------------------------------------------------
- */
+/* --- the port ------------------------------------------------------------------------------- */
 
 static int kind_of(const struct uar_tool *tool)
 {
@@ -509,9 +506,7 @@ void uar_processes_listen(struct uar_processes *p, const struct uar_process_list
 	p->listener = *l;
 }
 
-/* --- from outside of a call
- * ------------------------------------------------------------------------
- */
+/* --- from outside of a call ----------------------------------------------------------------- */
 
 bool uar_processes_has(struct uar_processes *h, const struct uar_owner *owner, uar_str process_id)
 {

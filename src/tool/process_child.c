@@ -27,8 +27,7 @@ void uar_process_tell(struct process *p, struct uar_process_news *news)
 		p->host->listener.told(p->host->listener.ctx, &o, news);
 }
 
-/* --- output ------------------------------------------------------------------------------------
- */
+/* --- output --------------------------------------------------------------------------------- */
 
 /* So much of the bytes that a character at their end is whole. */
 static size_t whole_text(uar_str bytes)
@@ -221,8 +220,7 @@ static void on_errors(void *ctx, uar_str bytes)
 	(void)ctx, (void)bytes;
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end -------------------------------------------------------------------------------- */
 
 static void tell_failed(struct process *p, uar_str stage, const char *code, const char *category)
 {
@@ -332,8 +330,7 @@ void uar_process_stop(struct process *p, const struct uar_process_stop *stop)
 	send_signal(p, SIGTERM);
 }
 
-/* --- the beginning ------------------------------------------------------------------------------
- */
+/* --- the beginning -------------------------------------------------------------------------- */
 
 struct command {
 	const char *argv[UAR_LIMIT_PROCESS_ARGS + 8];
@@ -363,13 +360,13 @@ static uar_err read_command(struct process *p, const struct uar_tool_request *r,
 			    const struct uar_json *input, struct command *m)
 {
 	const struct uar_json *argv = uar_json_get(input, UAR_STR("argv"));
-	uar_str line = uar_json_str(uar_json_get(input, UAR_STR("command")), UAR_STR(""));
+	uar_str line = uar_json_text(input, "command");
 	uar_str profile = uar_arena_str(&p->arena, r->sandbox);
 
 	m->argv[0] = uar_loop_supervisor(p->host->loop);
 	m->argv[1] = UAR_SANDBOX_WORD;
 	m->argv[2] = profile.p;
-	m->input = uar_json_str(uar_json_get(input, UAR_STR("input")), UAR_STR(""));
+	m->input = uar_json_text(input, "input");
 	if (!profile.p)
 		return UAR_ENOMEM;
 	if (argv)
@@ -543,8 +540,7 @@ struct process *uar_process_find(struct uar_processes *h, const struct uar_owner
 	return NULL;
 }
 
-/* --- as it stands -------------------------------------------------------------------------------
- */
+/* --- as it stands --------------------------------------------------------------------------- */
 
 static void put_stream(struct uar_jw *w, const char *key, struct process_stream *s, bool whole)
 {

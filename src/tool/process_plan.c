@@ -116,7 +116,7 @@ static uar_err put_roots(struct planning *p, const char *key, uar_str *roots, si
 
 static uar_err choose_mode(struct planning *p)
 {
-	uar_str mode = uar_json_str(of(p->policy, "mode"), UAR_STR(""));
+	uar_str mode = uar_json_text(p->policy, "mode");
 	uar_str network = uar_json_str(of(p->policy, "network"), UAR_STR("none"));
 	enum uar_sandbox_mode usual = p->h->widest < UAR_SANDBOX_WORKSPACE_WRITE
 					      ? p->h->widest
@@ -194,7 +194,7 @@ static uar_err choose_place(struct planning *p)
 		return uar_error_set(p->error, UAR_ENOTIMPL, "there is no workspace");
 	if (!realpath(p->h->dir, p->dir))
 		return uar_error_set(p->error, UAR_ENOTIMPL, "the workspace cannot be reached");
-	e = inside(p, uar_json_str(of(p->input, "cwd"), UAR_STR("")), &p->s.cwd);
+	e = inside(p, uar_json_text(p->input, "cwd"), &p->s.cwd);
 	return e;
 }
 
@@ -228,8 +228,7 @@ static uar_err read_command(struct planning *p, struct uar_command_line *line)
 	size_t n = 0;
 
 	if (!argv)
-		return uar_command_read_line(uar_json_str(of(p->input, "command"), UAR_STR("")),
-					     &p->arena, line);
+		return uar_command_read_line(uar_json_text(p->input, "command"), &p->arena, line);
 	for (const struct uar_json *a = argv->first; a && n < ARRAY_LEN(words); a = a->next)
 		words[n++] = uar_json_str(a, UAR_STR(""));
 	return uar_command_read_words(words, n, &p->arena, line);
@@ -263,7 +262,7 @@ static uar_err write_process(struct planning *p, struct uar_buf *out)
 	uar_jw_cstr(&w, "profile_id", id);
 	uar_jw_cstr(&w, "network", p->s.network ? "full" : "none");
 	uar_jw_str(&w, "justification",
-		   uar_str_utf8_prefix(uar_json_str(of(p->input, "justification"), UAR_STR("")),
+		   uar_str_utf8_prefix(uar_json_text(p->input, "justification"),
 				       UAR_LIMIT_COMMAND_SUMMARY));
 	uar_jw_close(&w);
 	return uar_jw_end(&w);

@@ -111,7 +111,7 @@ void uar_tool_fs_search(struct uar_tool_job *j)
 	s.root = uar_tool_open_root(j);
 	if (s.root < 0)
 		return;
-	s.text = uar_json_str(uar_json_get(j->input, UAR_STR("text")), UAR_STR(""));
+	s.text = uar_json_text(j->input, "text");
 	s.w = uar_jw_begin(&j->out);
 	uar_jw_obj(&s.w, NULL);
 	uar_jw_arr(&s.w, "matches");

@@ -83,8 +83,7 @@ static void free_call(struct uar_tool_call *c)
 	uar_free(c);
 }
 
-/* --- what it writes ----------------------------------------------------------------------------
- */
+/* --- what it writes ------------------------------------------------------------------------- */
 
 static void keep(struct uar_tool_call *c, struct uar_buf *to, uar_str bytes)
 {
@@ -154,8 +153,7 @@ static void on_timer(struct uar_timer *t)
 	events.done(events.ctx, &r);
 }
 
-/* --- the command -------------------------------------------------------------------------------
- */
+/* --- the command ---------------------------------------------------------------------------- */
 
 struct command {
 	char folder[UAR_LIMIT_URI_BYTES * 2], path[UAR_LIMIT_TOOL_PATH + 3];
@@ -241,9 +239,9 @@ static uar_err read_command(const struct scripts *t, uar_str input, struct uar_a
 
 	if (e)
 		return e;
-	folder = uar_json_str(uar_json_get(j, UAR_STR("folder")), UAR_STR(""));
-	path = uar_json_str(uar_json_get(j, UAR_STR("path")), UAR_STR(""));
-	m->input = uar_json_str(uar_json_get(j, UAR_STR("input")), UAR_STR(""));
+	folder = uar_json_text(j, "folder");
+	path = uar_json_text(j, "path");
+	m->input = uar_json_text(j, "input");
 	if (memchr(path.p, 0, path.n) || memchr(folder.p, 0, folder.n) ||
 	    path.n > UAR_LIMIT_TOOL_PATH)
 		return uar_error_set(error, UAR_EINVALID, "this is not a path");
@@ -260,8 +258,7 @@ static uar_err read_command(const struct scripts *t, uar_str input, struct uar_a
 	return add_arguments(m, n, uar_json_get(j, UAR_STR("arguments")), arena);
 }
 
-/* --- the port ----------------------------------------------------------------------------------
- */
+/* --- the port ------------------------------------------------------------------------------- */
 
 static const struct uar_tool *at(struct uar_tools *tools, size_t index)
 {

@@ -15,7 +15,7 @@ static int64_t seconds_of(uar_str offset)
 
 void uar_tool_time_now(struct uar_tool_job *j)
 {
-	uar_str offset = uar_json_str(uar_json_get(j->input, UAR_STR("utc_offset")), UAR_STR(""));
+	uar_str offset = uar_json_text(j->input, "utc_offset");
 	char text[UAR_TIME_TEXT + 8];
 	struct uar_jw w = uar_jw_begin(&j->out);
 

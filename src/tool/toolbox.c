@@ -37,11 +37,6 @@ static const struct uar_json *member(const struct uar_toolbox *b, const char *na
 	return b ? uar_json_get(b->json, uar_str_c(name)) : NULL;
 }
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 bool uar_tool_is_named(const struct uar_tool *t, const struct uar_json *patterns)
 {
 	for (const struct uar_json *p =
@@ -65,7 +60,7 @@ static struct override *override_of(const struct uar_toolbox *b, const struct ua
 uar_str uar_toolbox_description(const struct uar_toolbox *b, const struct uar_tool *t)
 {
 	const struct override *o = override_of(b, t);
-	uar_str said = o ? text_of(o->j, "description") : UAR_STR("");
+	uar_str said = o ? uar_json_text(o->j, "description") : UAR_STR("");
 
 	return said.n ? said : t->description;
 }
@@ -208,13 +203,12 @@ enum uar_rail uar_toolbox_judge(const struct uar_toolbox *b, const struct uar_ra
 		if (said <= worst)
 			continue;
 		worst = said;
-		*out_reason = text_of(r->j, "reason");
+		*out_reason = uar_json_text(r->j, "reason");
 	}
 	return worst;
 }
 
-/* --- bundles
- * -------------------------------------------------------------------------------------- */
+/* --- bundles -------------------------------------------------------------------------------- */
 
 bool uar_toolbox_complete(const struct uar_toolbox *b, uar_bundle_has_fn *has, void *ctx,
 			  uar_str *out_bundle, uar_str *out_pattern)
@@ -229,7 +223,7 @@ bool uar_toolbox_complete(const struct uar_toolbox *b, uar_bundle_has_fn *has, v
 		for (const struct uar_json *p = uar_json_first(tools); p; p = p->next) {
 			if (has(ctx, uar_json_str(p, UAR_STR(""))))
 				continue;
-			*out_bundle = text_of(one, "id");
+			*out_bundle = uar_json_text(one, "id");
 			*out_pattern = uar_json_str(p, UAR_STR(""));
 			return false;
 		}
@@ -264,9 +258,9 @@ bool uar_toolbox_brings(const struct uar_toolbox *b, const struct uar_tool *t)
 		return false;
 	for (const struct uar_json *one = uar_json_first(servers); one; one = one->next) {
 		const struct uar_json *tools = uar_json_get(one, UAR_STR("tools"));
-		uar_str name = text_of(one, "name");
+		uar_str name = uar_json_text(one, "name");
 
-		if (!uar_str_eq(name.n ? name : text_of(one, "server"), server_of(t)))
+		if (!uar_str_eq(name.n ? name : uar_json_text(one, "server"), server_of(t)))
 			continue;
 		if (name.n ? !is_of_agent(b, t) : t->own_of.n && !is_of_agent(b, t))
 			continue;
@@ -283,7 +277,7 @@ bool uar_toolbox_lacks(const struct uar_toolbox *b, const struct uar_tool *t)
 	if (!uar_str_is(t->transport, "mcp") || is_of_agent(b, t))
 		return false;
 	for (const struct uar_json *one = uar_json_first(servers); one; one = one->next)
-		if (uar_str_eq(text_of(one, "name"), server_of(t)))
+		if (uar_str_eq(uar_json_text(one, "name"), server_of(t)))
 			return true;
 	return false;
 }
@@ -295,7 +289,7 @@ bool uar_toolbox_narrows(const struct uar_toolbox *b, const struct uar_tool *t)
 	if (!uar_str_is(t->transport, "mcp") || uar_toolbox_brings(b, t))
 		return false;
 	for (const struct uar_json *one = uar_json_first(servers); one; one = one->next)
-		if (uar_str_eq(text_of(one, "server"), server_of(t)))
+		if (uar_str_eq(uar_json_text(one, "server"), server_of(t)))
 			return true;
 	return false;
 }
@@ -310,8 +304,7 @@ bool uar_toolbox_offers(const struct uar_toolbox *b, const struct uar_tool *t)
 	return uar_toolbox_brings(b, t) || (b && uar_tools_find(b->own, NULL, t->tool_id));
 }
 
-/* --- life
- * -------------------------------------------------------------------------------------------- */
+/* --- life ----------------------------------------------------------------------------------- */
 
 static uar_err compile(const struct uar_json *j, const char *key, struct uar_schema **out,
 		       struct uar_error *error)
@@ -395,16 +388,14 @@ static uar_err copy_json(struct uar_toolbox *b, const struct uar_json *tools,
 			 struct uar_error *error)
 {
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_JSON_BYTES);
-	uar_str own;
 	uar_err e;
 
 	if (!tools)
 		return UAR_OK;
 	uar_json_write(&text, tools);
-	own = text.err ? UAR_STR_NONE : uar_arena_str(&b->arena, uar_buf_str(&text));
-	e = text.err ? text.err : UAR_OK;
+	e = text.err;
 	if (!e)
-		e = own.p ? uar_json_parse(own, NULL, &b->arena, &b->json, error) : UAR_ENOMEM;
+		e = uar_json_parse_copy(uar_buf_str(&text), NULL, &b->arena, &b->json, error);
 	uar_buf_fini(&text);
 	return e;
 }

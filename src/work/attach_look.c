@@ -24,7 +24,7 @@ struct attach_look {
 
 static uar_str ref_of(const struct uar_json *attachment)
 {
-	return uar_json_str(uar_json_get(attachment, UAR_STR("ref")), UAR_STR(""));
+	return uar_json_text(attachment, "ref");
 }
 
 static void free_look(struct attach_look *l)

@@ -216,17 +216,22 @@ static uar_err respond(struct world *w, int number, enum uar_verdict verdict)
 	return w->answer.err;
 }
 
-static void end(struct world *w, enum uar_agent_how how)
+static void end_saying(struct world *w, enum uar_agent_how how, const char *message)
 {
 	struct uar_agent_end e = { .how = how,
 				   .code = UAR_STR("TRANSPORT_ERROR"),
 				   .category = UAR_STR("execution"),
-				   .message = UAR_STR("gone"),
+				   .message = uar_str_c(message),
 				   .input_tokens = 1,
 				   .output_tokens = 2 };
 
 	w->host.events.done(w->host.events.ctx, &e);
 	settle(w);
+}
+
+static void end(struct world *w, enum uar_agent_how how)
+{
+	end_saying(w, how, "gone");
 }
 
 struct look {
@@ -461,6 +466,24 @@ TEST(a_cancelled_run_ends_when_its_program_has, "")
 	CHECK_STR(uar_str_c(status(&w)), "canceled");
 	CHECK_STR(uar_str_c(w.host.answers), "");
 	close_world(&w);
+}
+
+/* Cancelled or failed: that its processes may be there is in the log. */
+TEST(a_program_that_may_still_be_there_is_warned_of, "")
+{
+	for (int cancelled = 0; cancelled < 2; cancelled++) {
+		struct world w;
+
+		open_world(&w);
+		begin(&w, "");
+		if (cancelled)
+			cancel(&w);
+		settle(&w);
+		end_saying(&w, UAR_AGENT_BROKE, "termination failed: they may survive");
+		CHECK_STR(uar_str_c(status(&w)), cancelled ? "canceled" : "failed");
+		CHECK_INT(w.warnings, 1);
+		close_world(&w);
+	}
 }
 
 TEST(the_next_turn_goes_on_in_the_same_session, "")

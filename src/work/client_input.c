@@ -13,18 +13,13 @@ const struct uar_json *rt_inputs(uar_str inputs, struct uar_arena *arena)
 	return !inputs.n || uar_json_parse(inputs, NULL, arena, &j, NULL) ? NULL : j;
 }
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static enum uar_model_role role_of(const struct uar_json *message)
 {
 	static const char *const names[] = { [UAR_MODEL_SYSTEM] = "system",
 					     [UAR_MODEL_USER] = "user",
 					     [UAR_MODEL_ASSISTANT] = "assistant",
 					     [UAR_MODEL_TOOL] = "tool" };
-	uar_str role = text_member(message, "role");
+	uar_str role = uar_json_text(message, "role");
 
 	for (size_t i = 0; i < ARRAY_LEN(names); i++)
 		if (uar_str_is(role, names[i]))
@@ -63,8 +58,8 @@ static bool is_base64(uar_str s)
 
 static const char *wrong_content(const struct uar_json *a, const char **member)
 {
-	uar_str data = text_member(a, "data"), url = text_member(a, "url");
-	uar_str ref = text_member(a, "ref");
+	uar_str data = uar_json_text(a, "data"), url = uar_json_text(a, "url");
+	uar_str ref = uar_json_text(a, "ref");
 
 	*member = "";
 	if ((data.n != 0) + (url.n != 0) + (ref.n != 0) != 1)
@@ -82,14 +77,14 @@ static const char *wrong_content(const struct uar_json *a, const char **member)
 /* What is wrong with one, and with which member; NULL: nothing. */
 static const char *wrong_with(const struct uar_json *a, const char **member)
 {
-	uar_str type = text_member(a, "type"), media = text_member(a, "media_type");
+	uar_str type = uar_json_text(a, "type"), media = uar_json_text(a, "media_type");
 	bool image = uar_str_is(type, "image");
 
 	*member = "/type";
 	if (!image && !uar_str_is(type, "file"))
 		return "an attachment is of the type \"image\" or \"file\"";
 	*member = "/media_type";
-	if ((media.n || text_member(a, "data").n || text_member(a, "ref").n) &&
+	if ((media.n || uar_json_text(a, "data").n || uar_json_text(a, "ref").n) &&
 	    !is_media_type(media))
 		return "its media type is missing or none, as image/png is one";
 	if (image && media.n && !uar_str_starts(media, UAR_STR("image/")))
@@ -128,12 +123,12 @@ void rt_prompt_attach(const struct uar_json *inputs, struct prompt *out)
 
 	for (const struct uar_json *a = uar_json_at(list, 0); a; a = a->next) {
 		struct uar_model_part part = {
-			.kind = uar_str_is(text_member(a, "type"), "image") ? UAR_PART_IMAGE
-									    : UAR_PART_FILE,
-			.text = text_member(a, "data"),
-			.url = text_member(a, "url"),
-			.name = text_member(a, "name"),
-			.media_type = text_member(a, "media_type"),
+			.kind = uar_str_is(uar_json_text(a, "type"), "image") ? UAR_PART_IMAGE
+									      : UAR_PART_FILE,
+			.text = uar_json_text(a, "data"),
+			.url = uar_json_text(a, "url"),
+			.name = uar_json_text(a, "name"),
+			.media_type = uar_json_text(a, "media_type"),
 		};
 
 		rt_prompt_add(out, &part);
@@ -146,8 +141,8 @@ static void add_message(const struct uar_json *message, struct prompt *out)
 	enum uar_model_role role = role_of(message);
 	struct uar_model_part part = { .kind = role == UAR_MODEL_TOOL ? UAR_PART_RESULT
 								      : UAR_PART_TEXT,
-				       .text = text_member(message, "text"),
-				       .id = text_member(message, "call_id") };
+				       .text = uar_json_text(message, "text"),
+				       .id = uar_json_text(message, "call_id") };
 
 	rt_prompt_begin(out, role);
 	if (part.text.n || role == UAR_MODEL_TOOL || !calls)
@@ -156,9 +151,9 @@ static void add_message(const struct uar_json *message, struct prompt *out)
 	for (const struct uar_json *c = calls && calls->count ? calls->first : NULL; c;
 	     c = c->next) {
 		part = (struct uar_model_part){ .kind = UAR_PART_CALL,
-						.id = text_member(c, "id"),
-						.name = text_member(c, "name"),
-						.text = text_member(c, "arguments") };
+						.id = uar_json_text(c, "id"),
+						.name = uar_json_text(c, "name"),
+						.text = uar_json_text(c, "arguments") };
 		rt_prompt_add(out, &part);
 	}
 }
@@ -198,7 +193,7 @@ uar_err rt_client_tools(const struct live_run *r, const struct uar_json *client,
 
 struct uar_model_tool_choice rt_client_choice(const struct uar_json *client)
 {
-	uar_str choice = text_member(client, "choice");
+	uar_str choice = uar_json_text(client, "choice");
 
 	if (!choice.n)
 		return (struct uar_model_tool_choice){ .kind = UAR_CHOICE_AUTO };

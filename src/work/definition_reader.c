@@ -65,13 +65,9 @@ static uar_err take_agent(struct definition_loader *l, uar_str text)
 	struct uar_definition def;
 	uar_err e = uar_definition_read(text, &def, &error);
 
-	if (e)
-		return e;
-	e = uar_registry_put(l->w->o.registry, &l->owner, &def, l->row.version,
-			     l->row.row.updated_us);
-	if (e)
-		uar_definition_fini(&def);
-	return e;
+	return e ? e
+		 : uar_registry_put(l->w->o.registry, &l->owner, &def, l->row.version,
+				    l->row.row.updated_us);
 }
 
 static bool is_skill(const struct definition_loader *l)

@@ -194,8 +194,7 @@ static uar_err look_for_session(struct definition_writer *d)
 	return store->ops->thread(store, &d->session);
 }
 
-/* --- before it ---------------------------------------------------------------------------------
- */
+/* --- before it ------------------------------------------------------------------------------ */
 
 static void text_kept(struct uar_blob_put *put)
 {
@@ -303,8 +302,8 @@ static uar_err take_agent(struct definition_writer *d, struct uar_definition_cha
 	uar_err e = UAR_OK;
 
 	if (op->text.p) {
+		d->has_new = false;
 		e = uar_registry_put(r, &op->owner, &d->def, op->version, now);
-		d->has_new = e != UAR_OK;
 	} else {
 		uar_registry_drop(r, &op->owner, op->id);
 	}

@@ -364,6 +364,30 @@ static void plugin_begin(struct worker *base)
 		entries_of(w)->ops->begin(w->call);
 }
 
+/* They fitted when the run was made; the manifest may be another one since. */
+static uar_err check_args(const struct plugin_worker *w, struct uar_error *error)
+{
+	const struct uar_run_what *what = &rt_state(w->base.run)->what;
+	struct uar_entries *entries = entries_of(w);
+	struct uar_error why = { 0 };
+	const struct uar_json *args;
+	struct uar_arena scratch;
+	uar_err e;
+
+	if (!w->args.n)
+		return UAR_OK;
+	uar_arena_init(&scratch, 0);
+	e = uar_json_parse(uar_buf_str(&w->args), NULL, &scratch, &args, &why);
+	if (!e)
+		e = entries->ops->check(entries, what->plugin_id, what->entry_id, args, &why);
+	uar_arena_fini(&scratch);
+	if (!e || e == UAR_ENOTFOUND) /* what is gone is told by who gives places */
+		return UAR_OK;
+	return uar_error_set(error, e,
+			     "%.200s: %.400s; the plugin has changed since the run was made",
+			     why.where, uar_error_text(&why));
+}
+
 static uar_err give(struct plugin_worker *w, struct uar_error *error)
 {
 	struct live_run *r = w->base.run;
@@ -400,12 +424,15 @@ static void try_start(struct plugin_worker *w)
 	if (!rt_plugin_place(&rt_work(r)->port, r, rt_state(r)->what.plugin_id,
 			     rt_state(r)->what.entry_id))
 		return; /* after a restart: again in the queue */
-	if (rt_slot(r)->granted)
-		e = give(w, &error);
-	else
+	if (rt_slot(r)->granted) {
+		e = check_args(w, &error);
+		if (!e)
+			e = give(w, &error);
+	} else {
 		uar_error_set(&error, e, "plugin %.*s with entry %.*s is not installed",
 			      UAR_FMT(rt_state(r)->what.plugin_id),
 			      UAR_FMT(rt_state(r)->what.entry_id));
+	}
 	if (e)
 		fail(w, e, uar_error_text(&error));
 }

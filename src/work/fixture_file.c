@@ -50,8 +50,7 @@ uar_err uar_fixture_parse(uar_str line, struct uar_arena *arena, const struct ua
 	if (e)
 		return e;
 	data = uar_json_get(j, UAR_STR("data"));
-	if (!uar_json_str(uar_json_get(j, UAR_STR("type")), UAR_STR("")).n || !data ||
-	    data->kind != UAR_JSON_OBJECT)
+	if (!uar_json_text(j, "type").n || !data || data->kind != UAR_JSON_OBJECT)
 		return uar_error_set(error, UAR_EINVALID,
 				     "a fixture line is {\"type\": string, \"data\": object}");
 	*out = j;

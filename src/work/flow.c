@@ -43,11 +43,8 @@ static uar_err read_inputs(struct looking *k)
 	uar_jw_close(&w);
 	if (!e)
 		e = uar_jw_end(&w);
-	if (!e) {
-		given = uar_arena_str(&k->arena, uar_buf_str(&b));
-		e = given.p ? uar_json_parse(given, NULL, &k->arena, &k->ask.inputs, NULL)
-			    : UAR_ENOMEM;
-	}
+	if (!e)
+		e = uar_json_parse_copy(uar_buf_str(&b), NULL, &k->arena, &k->ask.inputs, NULL);
 	uar_buf_fini(&b);
 	return e;
 }

@@ -81,8 +81,7 @@ bool rt_hooks_is_first_run(const struct hooks *h)
 	return h->first_run;
 }
 
-/* --- which are called
- * ------------------------------------------------------------------------------ */
+/* --- which are called ----------------------------------------------------------------------- */
 
 static bool concerns(const struct hooks *h, const struct uar_hook *k, const struct hook_ask *a)
 {
@@ -120,8 +119,7 @@ bool rt_hooks_pending(const struct hooks *h, const struct hook_ask *a)
 	return h && next_hook(h, a, &at) != NULL;
 }
 
-/* --- what they are told
- * ----------------------------------------------------------------------------- */
+/* --- what they are told --------------------------------------------------------------------- */
 
 /* Without secrets, and not longer than a reader wants to be told. */
 static uar_err show_args(const struct hook_ask *a, struct uar_buf *out)
@@ -199,8 +197,7 @@ static uar_err write_input(struct hooks *h, const struct uar_hook *k, struct uar
 	return uar_jw_end(&w);
 }
 
-/* --- the walk
- * ---------------------------------------------------------------------------------------- */
+/* --- the walk ------------------------------------------------------------------------------- */
 
 static void call_next(struct hooks *h);
 
@@ -324,8 +321,7 @@ static void send_end(struct hooks *h)
 	uar_buf_fini(&refs);
 }
 
-/* --- what it wrote is kept first
- * --------------------------------------------------------------------- */
+/* --- what it wrote is kept first ------------------------------------------------------------ */
 
 static void keep_next(struct hooks *h);
 
@@ -531,8 +527,7 @@ uar_err rt_hooks_call(struct hooks *h, const struct hook_ask *a, void (*done)(vo
 	return UAR_OK;
 }
 
-/* --- all together
- * -------------------------------------------------------------------------------------- */
+/* --- all together --------------------------------------------------------------------------- */
 
 uar_err rt_hooks_result(const struct hooks *h, enum uar_hook_point point, uar_str subject,
 			struct uar_arena *arena, struct hook_result *out)

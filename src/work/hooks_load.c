@@ -61,11 +61,6 @@ static void take_blob(const struct uar_json *refs, const char *key, char out[65]
 		snprintf(out, 65, "%.*s", UAR_FMT(uar_str_from(ref->text, LEAD)));
 }
 
-static uar_str text_of(const struct uar_json *p, const char *key)
-{
-	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
-}
-
 static uar_err take(struct hooks *h, const struct uar_event *ev, struct uar_arena *scratch)
 {
 	bool failed = ev->cls == UAR_EV_HOOK_FAILED;
@@ -80,22 +75,22 @@ static uar_err take(struct hooks *h, const struct uar_event *ev, struct uar_aren
 	e = uar_event_payload(ev, scratch, &p, NULL);
 	if (!e && ev->refs.n)
 		e = uar_json_parse(ev->refs, NULL, scratch, &refs, NULL);
-	point = e ? UAR_HOOK_COUNT : uar_hook_point_parse(text_of(p, "hook_point"));
+	point = e ? UAR_HOOK_COUNT : uar_hook_point_parse(uar_json_text(p, "hook_point"));
 	if (e || point == UAR_HOOK_COUNT)
 		return e;
-	call = text_of(p, "tool_call_id");
-	f = rt_hooks_new_fact(h, point, text_of(p, "hook_id"),
+	call = uar_json_text(p, "tool_call_id");
+	f = rt_hooks_new_fact(h, point, uar_json_text(p, "hook_id"),
 			      call.n ? call : ev->ids[UAR_ID_MODEL_REQUEST]);
 	if (!f)
 		return UAR_ENOMEM;
-	f->outcome = failed ? uar_str_is(text_of(p, "failure_behavior"), "fail_open")
+	f->outcome = failed ? uar_str_is(uar_json_text(p, "failure_behavior"), "fail_open")
 				      ? UAR_HOOK_CONTINUE
 				      : UAR_HOOK_BLOCK
-			    : uar_hook_outcome_parse(text_of(p, "outcome"));
+			    : uar_hook_outcome_parse(uar_json_text(p, "outcome"));
 	if (f->outcome == UAR_HOOK_OUTCOME_COUNT)
 		f->outcome = UAR_HOOK_BLOCK;
 	f->reason = uar_arena_str(&h->arena,
-				  failed ? UAR_STR("the hook failed") : text_of(p, "reason"));
+				  failed ? UAR_STR("the hook failed") : uar_json_text(p, "reason"));
 	f->suppress = uar_json_bool(uar_json_get(p, UAR_STR("suppress_output")), false);
 	take_blob(refs, "updated_input_ref", f->blob[HOOK_INPUT]);
 	take_blob(refs, "updated_tool_output_ref", f->blob[HOOK_OUTPUT]);
@@ -104,8 +99,7 @@ static uar_err take(struct hooks *h, const struct uar_event *ev, struct uar_aren
 	return f->reason.p ? UAR_OK : UAR_ENOMEM;
 }
 
-/* --- texts that lie apart
- * -------------------------------------------------------------------------- */
+/* --- texts that lie apart ------------------------------------------------------------------- */
 
 static void fetch_next(struct hooks_load *l);
 
@@ -158,8 +152,7 @@ static void fetch_next(struct hooks_load *l)
 		finish(l, e);
 }
 
-/* --- the log -------------------------------------------------------------------------------------
- */
+/* --- the log -------------------------------------------------------------------------------- */
 
 static void page_ready(struct uar_read *r);
 

@@ -24,15 +24,13 @@ static uar_err unseal(const struct uar_runtime *rt, const struct uar_owner *owne
 		      struct uar_arena *arena, const struct uar_json **out)
 {
 	struct uar_buf plain = uar_buf_make(UAR_LIMIT_HTTP_BODY);
-	uar_str bytes = UAR_STR_NONE, whose = about(owner, arena), copy = UAR_STR_NONE;
+	uar_str bytes = UAR_STR_NONE, whose = about(owner, arena);
 	uar_err e = whose.p ? uar_base64_decode(arena, text, &bytes) : UAR_ENOMEM;
 
 	if (!e)
 		e = uar_unseal(rt_seal(rt), bytes, whose, &plain);
 	if (!e)
-		copy = uar_arena_str(arena, uar_buf_str(&plain));
-	if (!e)
-		e = copy.p ? uar_json_parse(copy, NULL, arena, out, NULL) : UAR_ENOMEM;
+		e = uar_json_parse_copy(uar_buf_str(&plain), NULL, arena, out, NULL);
 	uar_buf_fini(&plain);
 	return e == UAR_ENOMEM || !e ? e : UAR_ECORRUPT;
 }

@@ -49,8 +49,7 @@ static const struct uar_tool *at(struct uar_tools *t, size_t index)
 	return index < ARRAY_LEN(rows) ? &rows[index].tool : NULL;
 }
 
-/* --- the end of a call --------------------------------------------------------------------------
- */
+/* --- the end of a call ---------------------------------------------------------------------- */
 
 static void report(struct uar_tool_call *c, const struct uar_tool_result *r)
 {
@@ -90,8 +89,7 @@ void kb_tool_end(struct uar_tool_call *c, struct uar_jw *w)
 	report(c, &r);
 }
 
-/* --- the port -----------------------------------------------------------------------------------
- */
+/* --- the port ------------------------------------------------------------------------------- */
 
 /* A definition may have been read from something else than JSON: there is no text to copy. */
 static uar_err copy_memory(struct uar_tool_call *c, struct uar_error *error)

@@ -9,7 +9,7 @@ static const struct uar_json *member(const struct uar_json *j, const char *key)
 
 static uar_str text_of(const struct uar_tool_call *c, const char *key)
 {
-	return uar_json_str(member(c->input, key), UAR_STR(""));
+	return uar_json_text(c->input, key);
 }
 
 static struct uar_tool_call *call_of(struct uar_know_job *j)
@@ -51,8 +51,7 @@ static uar_err set_place(struct uar_tool_call *c, struct uar_error *error)
 	return uar_error_set(error, UAR_EFORBIDDEN, "the agent may not use this collection");
 }
 
-/* --- kb.search ----------------------------------------------------------------------------------
- */
+/* --- kb.search ------------------------------------------------------------------------------ */
 
 static void put_passage(struct uar_jw *w, const struct uar_kb_hit *h)
 {
@@ -135,8 +134,7 @@ uar_err kb_tool_search(struct uar_tool_call *c, struct uar_error *error)
 	return take_collections(c);
 }
 
-/* --- kb.read ------------------------------------------------------------------------------------
- */
+/* --- kb.read -------------------------------------------------------------------------------- */
 
 static void run_read(struct uar_kb *kb, struct uar_know_job *j)
 {
@@ -180,8 +178,7 @@ uar_err kb_tool_read(struct uar_tool_call *c, struct uar_error *error)
 	return set_place(c, error);
 }
 
-/* --- kb.ingest ----------------------------------------------------------------------------------
- */
+/* --- kb.ingest ------------------------------------------------------------------------------ */
 
 static void run_ingest(struct uar_kb *kb, struct uar_know_job *j)
 {
@@ -231,8 +228,7 @@ uar_err kb_tool_ingest(struct uar_tool_call *c, struct uar_error *error)
 	return e ? e : c->document.source.p && (c->url.p || !url.n) ? UAR_OK : UAR_ENOMEM;
 }
 
-/* --- kb.graph, kb.relate ------------------------------------------------------------------------
- */
+/* --- kb.graph, kb.relate -------------------------------------------------------------------- */
 
 static void run_graph(struct uar_kb *kb, struct uar_know_job *j)
 {
@@ -307,10 +303,10 @@ uar_err kb_tool_relate(struct uar_tool_call *c, struct uar_error *error)
 	c->relations.at = to;
 	for (const struct uar_json *j = uar_json_at(list, 0); j; j = j->next)
 		to[c->relations.n++] = (struct uar_kb_relation){
-			.from = uar_json_str(member(j, "from"), UAR_STR("")),
-			.kind = uar_json_str(member(j, "kind"), UAR_STR("")),
-			.to = uar_json_str(member(j, "to"), UAR_STR("")),
-			.document = uar_json_str(member(j, "document_id"), UAR_STR("")),
+			.from = uar_json_text(j, "from"),
+			.kind = uar_json_text(j, "kind"),
+			.to = uar_json_text(j, "to"),
+			.document = uar_json_text(j, "document_id"),
 			.by = by,
 			.at_us = uar_know_now(c->search.job.k),
 		};
@@ -319,8 +315,7 @@ uar_err kb_tool_relate(struct uar_tool_call *c, struct uar_error *error)
 	return set_place(c, error);
 }
 
-/* --- memory.* ------------------------------------------------------------------------------------
- */
+/* --- memory.* ------------------------------------------------------------------------------- */
 
 /* What `scope` of the input means for the caller. */
 static uar_err set_scope(struct uar_tool_call *c, struct uar_error *error)

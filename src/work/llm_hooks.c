@@ -79,8 +79,7 @@ static void call(struct llm_hooks *k, const struct hook_ask *a, void (*done)(voi
 		rt_llm_fail(k->w, e, uar_err_text(e));
 }
 
-/* --- the message
- * ------------------------------------------------------------------------------------- */
+/* --- the message ---------------------------------------------------------------------------- */
 
 static void prompt_submitted(void *ctx)
 {
@@ -157,8 +156,7 @@ uar_err rt_llm_hooks_prompt(struct llm *w)
 	return e ? e : w->message.err;
 }
 
-/* --- the tools
- * --------------------------------------------------------------------------------------- */
+/* --- the tools ------------------------------------------------------------------------------ */
 
 static struct hook_ask ask_after(const struct llm *w, const struct round_call *c)
 {
@@ -287,8 +285,7 @@ uar_err rt_llm_hooks_tell(struct llm *w)
 	return e;
 }
 
-/* --- the answer
- * -------------------------------------------------------------------------------------- */
+/* --- the answer ----------------------------------------------------------------------------- */
 
 static void send_held(struct llm_hooks *k)
 {

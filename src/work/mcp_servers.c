@@ -268,7 +268,7 @@ static const struct uar_owner *owner_of(const struct uar_registered *entry)
 
 static uar_str name_of(const struct uar_json *server)
 {
-	return uar_json_str(uar_json_get(server, UAR_STR("name")), UAR_STR(""));
+	return uar_json_text(server, "name");
 }
 
 static bool defines(const struct uar_registered *entry, uar_str name)

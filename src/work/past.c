@@ -146,7 +146,7 @@ static uar_err asked(struct past *p, const struct uar_event *ev, const struct ua
 		     struct uar_arena *scratch)
 {
 	const struct uar_json *part = uar_json_at(uar_json_get(payload, UAR_STR("input_parts")), 0);
-	uar_str text = uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR(""));
+	uar_str text = uar_json_text(part, "preview");
 	struct past_message *m;
 	uar_str blob;
 	uar_err e = uar_event_blob(ev, "input_ref", scratch, &blob);
@@ -193,7 +193,7 @@ static uar_err input_came(struct past *p, const struct uar_event *ev, struct uar
 	e = uar_event_payload(ev, scratch, &payload, NULL);
 	if (e)
 		return e;
-	if (uar_str_is(uar_json_str(uar_json_get(payload, UAR_STR("op")), UAR_STR("")), "added"))
+	if (uar_str_is(uar_json_text(payload, "op"), "added"))
 		return joined(p, m, ev, payload, scratch);
 	part = uar_json_at(uar_json_get(payload, UAR_STR("input_parts")), 0);
 	e = uar_event_blob(ev, "input_ref", scratch, &blob);
@@ -201,7 +201,7 @@ static uar_err input_came(struct past *p, const struct uar_event *ev, struct uar
 		return e;
 	m->total = (uint64_t)uar_json_int(uar_json_get(part, UAR_STR("bytes")), 0);
 	snprintf(m->blob, sizeof m->blob, "%.*s", UAR_FMT(blob));
-	return set_text(p, m, uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR("")));
+	return set_text(p, m, uar_json_text(part, "preview"));
 }
 
 static void answered(struct past *p, uar_str text)
@@ -272,7 +272,7 @@ static uar_err turn_ended(struct past *p, uar_str run_id)
 static uar_err condensed(struct past *p, const struct uar_event *ev, const struct uar_json *payload,
 			 struct uar_arena *scratch)
 {
-	uar_str last = uar_json_str(uar_json_get(payload, UAR_STR("boundary_run_id")), UAR_STR(""));
+	uar_str last = uar_json_text(payload, "boundary_run_id");
 	struct past_message *m, *end = NULL;
 	uar_str blob;
 	uar_err e = uar_event_blob(ev, "summary_ref", scratch, &blob);
@@ -346,7 +346,7 @@ static uar_err add_said(struct past *p, const struct uar_event *ev, const struct
 			p, (uint64_t)uar_json_int(uar_json_get(left, UAR_STR("sequence")), 0));
 		return UAR_OK;
 	}
-	answered(p, uar_json_str(uar_json_get(payload, UAR_STR("text")), UAR_STR("")));
+	answered(p, uar_json_text(payload, "text"));
 	return p->answer.err;
 }
 

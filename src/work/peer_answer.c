@@ -37,11 +37,6 @@ static void finish(struct peer_answers_load *l, uar_err e)
 	rt_agg_drop(agg);
 }
 
-static uar_str text_of(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 static uar_err own(struct peer_answers_load *l, uar_str s, uar_str *out)
 {
 	*out = uar_arena_str(&l->a.arena, s);
@@ -60,7 +55,7 @@ static void note_asked(struct peer_answers_load *l, const struct uar_event *ev,
 		       const struct uar_json *p)
 {
 	const struct uar_json *scope = uar_json_get(p, UAR_STR("scope"));
-	uar_str kind = text_of(scope, "kind");
+	uar_str kind = uar_json_text(scope, "kind");
 
 	if (uar_str_is(kind, UAR_PEER_ASK_AGAIN)) {
 		l->a.again_number = number_of(ev);
@@ -108,13 +103,13 @@ static uar_err note_answered(struct peer_answers_load *l, const struct uar_event
 
 	if (number_of(ev) == l->a.again_number) {
 		l->a.again_answered = true;
-		l->a.again_allowed = uar_str_is(text_of(p, "result"), "allow");
+		l->a.again_allowed = uar_str_is(uar_json_text(p, "result"), "allow");
 		return UAR_OK;
 	}
 	l->a.answered = true;
-	e = own(l, text_of(p, "decision"), &l->a.decision);
+	e = own(l, uar_json_text(p, "decision"), &l->a.decision);
 	if (!e)
-		e = own(l, text_of(p, "reason"), &l->a.reason);
+		e = own(l, uar_json_text(p, "reason"), &l->a.reason);
 	return e ? e : note_values(l, ev, p, scratch);
 }
 

@@ -89,6 +89,20 @@ static inline struct uar_sched *rt_peer_sched(const struct peer_worker *w)
 	return rt_sched(rt_engine(w->base.run));
 }
 
+/* peer_dialogue.c: what is asked of the peer, and what follows from its answers. */
+/* The operation that comes next. */
+void rt_peer_decide(struct peer_worker *w);
+/* Asks for the task. */
+void rt_peer_look(struct peer_worker *w, enum peer_doing doing);
+void rt_peer_on_update(void *ctx, const struct uar_remote_view *v);
+void rt_peer_on_end(void *ctx, const struct uar_remote_end *end);
+/* The peer is not read while the session has no room for what it says. */
+void rt_peer_set_held(struct peer_worker *w);
+/* Has a person answered the question that the task asks? */
+bool rt_peer_is_answered(const struct peer_worker *w);
+/* The run fails here, for a reason that is not the peer's. */
+void rt_peer_give_up(struct peer_worker *w, uar_err e, const char *why);
+
 /* peer_leave.c: the end of a run that is cancelled. */
 void rt_peer_stopped(struct peer_worker *w);
 /* The run is cancelled all the same: the peer may go on. */

@@ -432,8 +432,7 @@ static uar_err write_answer(const struct peer_answers *a, struct uar_buf *text,
 	if (is_given(a) && !a->auth && a->values.n) {
 		e = uar_json_parse(a->values, NULL, &arena, &values, NULL);
 		if (!e && a->text)
-			uar_buf_add_str(text, uar_json_str(uar_json_get(values, UAR_STR("text")),
-							   UAR_STR("")));
+			uar_buf_add_str(text, uar_json_text(values, "text"));
 		else
 			uar_buf_add_str(data, a->values);
 		uar_arena_fini(&arena);

@@ -128,7 +128,7 @@ static const struct uar_json *own_policy(const struct permission_ask *a)
 static enum uar_permission_mode mode_of(const struct permission_ask *a)
 {
 	const struct grants *g = a->stored;
-	uar_str defined = uar_json_str(uar_json_get(own_policy(a), UAR_STR("mode")), UAR_STR(""));
+	uar_str defined = uar_json_text(own_policy(a), "mode");
 	struct uar_permission_modes m = {
 		.run = a->own.mode,
 		.thread = g ? g->thread.mode : UAR_MODE_NONE,
@@ -253,8 +253,8 @@ void rt_call_subject(uar_str args, bool in_folder, size_t size, char *out)
 	if (uar_json_parse(args, NULL, &arena, &j, NULL))
 		j = NULL;
 	for (size_t i = 0; j && i < ARRAY_LEN(keys) && !said.n; i++)
-		said = uar_json_str(uar_json_get(j, uar_str_c(keys[i])), UAR_STR(""));
-	folder = uar_json_str(uar_json_get(j, UAR_STR("folder")), UAR_STR(""));
+		said = uar_json_text(j, keys[i]);
+	folder = uar_json_text(j, "folder");
 	if (in_folder && folder.n) {
 		uar_str both =
 			uar_arena_printf(&arena, "%.*s/%.*s", UAR_FMT(folder), UAR_FMT(said));

@@ -7,8 +7,7 @@
 #include "work/definitions.h"
 #include "work/tool_loop_int.h"
 
-/* --- what a call runs in -----------------------------------------------------------------------
- */
+/* --- what a call runs in -------------------------------------------------------------------- */
 
 static const char *category_of(uar_err e)
 {
@@ -70,8 +69,7 @@ void rt_place_unbind(struct place *p)
 	p->bound.process_id[0] = 0;
 }
 
-/* --- what is told of a process ------------------------------------------------------------------
- */
+/* --- what is told of a process -------------------------------------------------------------- */
 
 static void told(void *ctx, const struct uar_process_owner *o, const struct uar_process_news *news)
 {

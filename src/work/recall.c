@@ -130,10 +130,9 @@ static uar_err fill_query(struct live_run *r, const struct uar_json *memory, uar
 	if (!uar_arena_strs(arena, owner, ARRAY_LEN(owner)))
 		return UAR_ENOMEM; /* a worker reads it, perhaps after the run */
 	if (model)
-		s->q.only_model = uar_arena_printf(
-			arena, "%.*s/%.*s",
-			UAR_FMT(uar_json_str(member(model, "provider"), UAR_STR(""))),
-			UAR_FMT(uar_json_str(member(model, "model"), UAR_STR(""))));
+		s->q.only_model = uar_arena_printf(arena, "%.*s/%.*s",
+						   UAR_FMT(uar_json_text(model, "provider")),
+						   UAR_FMT(uar_json_text(model, "model")));
 	return s->q.text.p ? read_collections(member(kb, "collections"), s) : UAR_ENOMEM;
 }
 

@@ -47,11 +47,6 @@ static void finish(struct rounds_load *l, uar_err e, const struct uar_error *err
 
 /* --- rounds ------------------------------------------------------------------------- */
 
-static uar_str text_of(const struct uar_json *p, const char *key)
-{
-	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
-}
-
 /* A text of which there may be more says so itself. */
 static uar_err part_of(struct rounds_load *l, uar_str text, uint64_t total, uar_str *out)
 {
@@ -75,8 +70,8 @@ static bool is_same_model(const struct rounds_load *l, const struct uar_json *p)
 {
 	const struct uar_run *state = rt_state(l->run);
 
-	return uar_str_eq(text_of(p, "provider"), uar_run_provider(state)) &&
-	       uar_str_eq(text_of(p, "model"), uar_run_model(state));
+	return uar_str_eq(uar_json_text(p, "provider"), uar_run_provider(state)) &&
+	       uar_str_eq(uar_json_text(p, "model"), uar_run_model(state));
 }
 
 static uar_err note_round(struct rounds_load *l, const struct uar_event *ev,
@@ -157,12 +152,13 @@ static uar_err take_said(struct rounds_load *l, const struct uar_event *ev,
 	case UAR_EV_MODEL_REQUESTED:
 		uar_buf_clear(&l->said);
 		l->said_total = 0;
-		l->helps = !uar_str_is(text_of(p, "role"), uar_call_role_name(UAR_ROLE_EXECUTE));
+		l->helps =
+			!uar_str_is(uar_json_text(p, "role"), uar_call_role_name(UAR_ROLE_EXECUTE));
 		if (!l->helps)
 			rt_rounds_place_inputs(l->rounds, l->draft_count);
 		return UAR_OK;
 	case UAR_EV_RUN_STATUS: return note_plan(l, ev, p, scratch);
-	case UAR_EV_MODEL_DELTA: note_said(l, text_of(p, "text")); return l->said.err;
+	case UAR_EV_MODEL_DELTA: note_said(l, uar_json_text(p, "text")); return l->said.err;
 	case UAR_EV_MODEL_COMPLETED: return note_round(l, ev, p, scratch);
 	default: return UAR_OK;
 	}
@@ -194,18 +190,18 @@ static uar_err take(struct rounds_load *l, const struct uar_event *ev, struct ua
 
 static uar_err join_call(struct rounds_load *l, const struct uar_json *j, struct round_call *c)
 {
-	struct fact *f = rt_rounds_find(l, text_of(j, "id"));
+	struct fact *f = rt_rounds_find(l, uar_json_text(j, "id"));
 	uar_err e = UAR_OK;
 
 	*c = f ? f->c : (struct round_call){ .told = UAR_STR(""), .reason = UAR_STR("") };
 	if (!f)
-		e = rt_rounds_own(l, text_of(j, "id"), &c->id);
+		e = rt_rounds_own(l, uar_json_text(j, "id"), &c->id);
 	if (!e)
-		e = rt_rounds_own(l, text_of(j, "provider_id"), &c->provider_id);
+		e = rt_rounds_own(l, uar_json_text(j, "provider_id"), &c->provider_id);
 	if (!e)
-		e = rt_rounds_own(l, text_of(j, "name"), &c->name);
+		e = rt_rounds_own(l, uar_json_text(j, "name"), &c->name);
 	if (!e)
-		e = rt_rounds_own(l, text_of(j, "arguments"), &c->args);
+		e = rt_rounds_own(l, uar_json_text(j, "arguments"), &c->args);
 	if (l->exact && !c->name.n) { /* there is nothing to call: it is what it says */
 		c->started = c->ended = true;
 		c->told = c->args;

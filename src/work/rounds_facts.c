@@ -35,11 +35,6 @@ static struct fact *fact_of(struct rounds_load *l, uar_str id)
 	return f;
 }
 
-static uar_str text_of(const struct uar_json *p, const char *key)
-{
-	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
-}
-
 static int64_t action_number(const struct uar_event *ev)
 {
 	uar_str run_id;
@@ -69,7 +64,7 @@ uar_err rt_rounds_note_begun(struct rounds_load *l, const struct uar_event *ev,
 	if (!f)
 		return UAR_ENOMEM;
 	if (ev->cls == UAR_EV_TOOL_STARTED)
-		f->c.effect = uar_tool_effect_parse(text_of(p, "effect"));
+		f->c.effect = uar_tool_effect_parse(uar_json_text(p, "effect"));
 	else if (!uar_json_bool(uar_json_get(p, UAR_STR("again")), false))
 		return UAR_OK; /* news of it */
 	f->c.repeats += ev->cls == UAR_EV_TOOL_PROGRESS && !f->c.allowed;
@@ -81,10 +76,10 @@ uar_err rt_rounds_note_begun(struct rounds_load *l, const struct uar_event *ev,
 uar_err rt_rounds_note_asked(struct rounds_load *l, const struct uar_event *ev,
 			     const struct uar_json *p)
 {
-	uar_str id = text_of(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
+	uar_str id = uar_json_text(uar_json_get(p, UAR_STR("scope")), "tool_call_id");
 	struct fact *f = id.n ? fact_of(l, id) : NULL;
-	enum uar_action_type type = uar_action_type_parse(text_of(p, "action_type"));
-	uar_str kind = text_of(uar_json_get(p, UAR_STR("scope")), "kind");
+	enum uar_action_type type = uar_action_type_parse(uar_json_text(p, "action_type"));
+	uar_str kind = uar_json_text(uar_json_get(p, UAR_STR("scope")), "kind");
 
 	if (!f)
 		return id.n ? UAR_ENOMEM : UAR_OK;
@@ -106,7 +101,7 @@ static uar_err note_values(struct rounds_load *l, struct fact *f, const struct u
 	struct uar_buf text = uar_buf_make(UAR_LIMIT_EVENT_BYTES * 2);
 	uar_err e;
 
-	f->c.filled = uar_str_is(text_of(p, "result"), "answer");
+	f->c.filled = uar_str_is(uar_json_text(p, "result"), "answer");
 	f->c.declined = !f->c.filled;
 	if (values)
 		uar_json_write(&text, values);
@@ -119,7 +114,7 @@ static uar_err note_values(struct rounds_load *l, struct fact *f, const struct u
 		e = rt_rounds_blob(ev, "payload_ref", scratch, f->c.values_blob);
 	if (!e)
 		e = rt_rounds_blob(ev, "sealed_ref", scratch, f->c.sealed);
-	return e ? e : rt_rounds_own(l, text_of(p, "reason"), &f->c.reason);
+	return e ? e : rt_rounds_own(l, uar_json_text(p, "reason"), &f->c.reason);
 }
 
 uar_err rt_rounds_note_answered(struct rounds_load *l, const struct uar_event *ev,
@@ -134,10 +129,10 @@ uar_err rt_rounds_note_answered(struct rounds_load *l, const struct uar_event *e
 			return note_values(l, f, ev, p, scratch);
 		if (f->c.action != number)
 			continue;
-		f->c.allowed = uar_str_is(text_of(p, "result"), "allow");
+		f->c.allowed = uar_str_is(uar_json_text(p, "result"), "allow");
 		f->c.denied = !f->c.allowed;
 		f->c.repeats = 0;
-		return rt_rounds_own(l, text_of(p, "reason"), &f->c.reason);
+		return rt_rounds_own(l, uar_json_text(p, "reason"), &f->c.reason);
 	}
 	return UAR_OK;
 }
@@ -164,7 +159,7 @@ uar_err rt_rounds_note_ended(struct rounds_load *l, const struct uar_event *ev,
 		return UAR_ENOMEM;
 	f->c.ended = true;
 	f->c.failed = ev->cls == UAR_EV_TOOL_FAILED;
-	f->c.broke = f->c.failed && rt_rounds_was_executed(text_of(p, "failure_category"));
+	f->c.broke = f->c.failed && rt_rounds_was_executed(uar_json_text(p, "failure_category"));
 	if (l->exact && !f->c.failed && uar_json_get(p, UAR_STR("preview")))
 		uar_json_write(&out, uar_json_get(p, UAR_STR("preview")));
 	else

@@ -12,7 +12,7 @@ uar_err rt_rounds_note_input(struct rounds *s, const struct uar_event *ev,
 	uar_str blob;
 	uar_err e = uar_event_payload(ev, scratch, &p, NULL);
 
-	if (e || !uar_str_is(uar_json_str(uar_json_get(p, UAR_STR("op")), UAR_STR("")), "added"))
+	if (e || !uar_str_is(uar_json_text(p, "op"), "added"))
 		return e;
 	if (s->input_count == UAR_LIMIT_TURN_INPUTS)
 		return UAR_ECORRUPT;
@@ -28,8 +28,7 @@ uar_err rt_rounds_note_input(struct rounds *s, const struct uar_event *ev,
 		return e;
 	snprintf(in->blob, sizeof in->blob, "%.*s", UAR_FMT(blob));
 	s->input_count++;
-	return rt_rounds_complete_input(
-		s, in, uar_json_str(uar_json_get(part, UAR_STR("preview")), UAR_STR("")));
+	return rt_rounds_complete_input(s, in, uar_json_text(part, "preview"));
 }
 
 uar_err rt_rounds_complete_input(struct rounds *s, struct round_input *in, uar_str text)

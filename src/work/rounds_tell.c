@@ -64,11 +64,6 @@ uar_err rt_rounds_fit(struct rounds *s)
 
 /* --- told ------------------------------------------------------------------------------- */
 
-static uar_str member(const struct uar_json *p, const char *key)
-{
-	return uar_json_str(uar_json_get(p, uar_str_c(key)), UAR_STR(""));
-}
-
 void rt_rounds_write_failure(struct uar_buf *out, uar_str category, uar_str message, bool retryable)
 {
 	struct uar_jw w = uar_jw_begin(out);
@@ -93,7 +88,8 @@ void rt_rounds_write_end(struct uar_buf *out, const struct uar_event *ev, const 
 			uar_json_write(out, uar_json_get(p, UAR_STR("preview")));
 		return;
 	}
-	rt_rounds_write_failure(out, member(p, "failure_category"), member(p, "message"),
+	rt_rounds_write_failure(out, uar_json_text(p, "failure_category"),
+				uar_json_text(p, "message"),
 				uar_json_bool(uar_json_get(p, UAR_STR("retryable")), false));
 }
 

@@ -354,7 +354,7 @@ bool rt_skills_reach(const struct skill_set *s, uar_str tool_id, uar_str input)
 		return true;
 	uar_arena_init(&arena, 0);
 	if (!uar_json_parse(input, NULL, &arena, &j, NULL)) {
-		folder = uar_json_str(uar_json_get(j, UAR_STR("folder")), UAR_STR(""));
+		folder = uar_json_text(j, "folder");
 		for (size_t i = 0; s && i < s->count; i++)
 			reached |= folder.n && uar_str_eq(s->at[i].entry->skill.folder, folder);
 	}
@@ -443,13 +443,12 @@ size_t rt_skills_pieces(const struct skill_set *s, const struct toolset *tools,
 	return s->count;
 }
 
-/* --- answers ------------------------------------------------------------------------------------
- */
+/* --- answers -------------------------------------------------------------------------------- */
 
 static void put_rules(struct uar_buf *out, const struct uar_skill *k)
 {
 	for (const struct uar_json *r = uar_json_at(k->post, 0); r; r = r->next) {
-		uar_str message = uar_json_str(uar_json_get(r, UAR_STR("message")), UAR_STR(""));
+		uar_str message = uar_json_text(r, "message");
 
 		uar_buf_add_str(out, UAR_STR("\n- "));
 		if (message.n)

@@ -15,7 +15,7 @@ static const struct place {
 
 static const struct place *place_of(const struct uar_json *event)
 {
-	uar_str type = uar_json_str(uar_json_get(event, UAR_STR("type")), UAR_STR(""));
+	uar_str type = uar_json_text(event, "type");
 
 	for (size_t i = 0; i < ARRAY_LEN(places); i++)
 		if (uar_str_is(type, places[i].type))

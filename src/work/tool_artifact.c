@@ -9,11 +9,6 @@
 #include "work/spill.h"
 #include "work/tool_loop_int.h"
 
-static uar_str text_member(const struct uar_json *j, const char *key)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(key)), UAR_STR(""));
-}
-
 /* What the artifact is called and which version of it this is. */
 struct naming {
 	char id[UAR_LIMIT_ID_BYTES + 1];
@@ -24,7 +19,7 @@ static uar_err name_artifact(const struct place *p, const struct uar_json *args,
 			     struct uar_error *error)
 {
 	const struct live_run *r = p->loop->o.run;
-	uar_str given = text_member(args, "artifact_id");
+	uar_str given = uar_json_text(args, "artifact_id");
 
 	if (!given.n && uar_run_rare(rt_state(r))->artifacts.count >= UAR_LIMIT_RUN_ARTIFACTS)
 		return uar_error_set(error, UAR_ETOOBIG, "a run makes at most %d artifacts",
@@ -87,7 +82,8 @@ static uar_err put_interface(struct uar_jw *w, uar_str content, struct uar_error
 static uar_err describe(const struct uar_json *args, const struct naming *n, uar_str sha256,
 			struct uar_buf *out, struct uar_error *error)
 {
-	uar_str content = text_member(args, "content"), type = text_member(args, "artifact_type");
+	uar_str content = uar_json_text(args, "content"),
+		type = uar_json_text(args, "artifact_type");
 	uar_str shown = rt_spill_beginning(content);
 	struct uar_jw w = uar_jw_begin(out);
 	uar_err e, end;
@@ -96,9 +92,9 @@ static uar_err describe(const struct uar_json *args, const struct naming *n, uar
 	uar_jw_cstr(&w, "artifact_id", n->id);
 	uar_jw_int(&w, "version", n->version);
 	uar_jw_str(&w, "type", type);
-	uar_jw_str(&w, "title", text_member(args, "title"));
-	uar_jw_str(&w, "language", text_member(args, "language"));
-	uar_jw_cstr(&w, "mime", uar_artifact_mime(type, text_member(args, "language")));
+	uar_jw_str(&w, "title", uar_json_text(args, "title"));
+	uar_jw_str(&w, "language", uar_json_text(args, "language"));
+	uar_jw_cstr(&w, "mime", uar_artifact_mime(type, uar_json_text(args, "language")));
 	uar_jw_int(&w, "bytes", (int64_t)content.n);
 	uar_jw_str(&w, "sha256", sha256);
 	uar_jw_str(&w, "preview", shown);
@@ -118,12 +114,11 @@ static void refuse(struct place *p, uar_err e, struct uar_error *error)
 			     uar_str_c(uar_error_text(error)), e == UAR_ENOMEM);
 }
 
-/* --- interfaces that the model makes ------------------------------------------------------------
- */
+/* --- interfaces that the model makes -------------------------------------------------------- */
 
 static bool is_interface(const struct uar_json *args)
 {
-	return uar_str_is(text_member(args, "artifact_type"), UAR_A2UI_ARTIFACT);
+	return uar_str_is(uar_json_text(args, "artifact_type"), UAR_A2UI_ARTIFACT);
 }
 
 /* Interfaces of the run that were refused before, as the log has them. */
@@ -156,7 +151,7 @@ static uar_err check_interface(const struct place *p, const struct uar_json *arg
 	uar_err e;
 
 	uar_arena_init(&arena, 0);
-	e = uar_a2ui_check_text(text_member(args, "content"), &arena, &messages, &found);
+	e = uar_a2ui_check_text(uar_json_text(args, "content"), &arena, &messages, &found);
 	before = e ? count_refused(p, &arena) : 0;
 	uar_arena_fini(&arena);
 	if (!e || e == UAR_ENOMEM)
@@ -178,7 +173,7 @@ static uar_err check_interface(const struct place *p, const struct uar_json *arg
 /* sha256: of content that was put aside; empty: the event holds it. */
 static void finish(struct place *p, const struct uar_json *args, uar_str sha256)
 {
-	uar_str content = text_member(args, "content");
+	uar_str content = uar_json_text(args, "content");
 	struct uar_buf json = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
 	struct uar_buf output = uar_buf_make(UAR_LIMIT_TOOL_INLINE);
 	struct uar_error error = { 0 };
@@ -245,7 +240,7 @@ void rt_place_make_artifact(struct place *p)
 
 	uar_arena_init(&arena, 0);
 	e = uar_json_parse(p->input, NULL, &arena, &args, NULL);
-	content = text_member(args, "content");
+	content = uar_json_text(args, "content");
 	is_long = !e && rt_spill_beginning(content).n < content.n;
 	if (is_long)
 		e = rt_aside_begin(rt_engine(p->loop->o.run), content, content_stored, p,

@@ -159,8 +159,7 @@ uar_err rt_form_asked(uar_str args, struct uar_buf *schema, struct uar_buf *titl
 	uar_arena_init(&arena, 0);
 	e = parse(args, &arena, &root);
 	form = uar_json_get(root, UAR_STR("schema"));
-	if (!e &&
-	    !uar_str_is(uar_json_str(uar_json_get(form, UAR_STR("type")), UAR_STR("")), "object"))
+	if (!e && !uar_str_is(uar_json_text(form, "type"), "object"))
 		e = uar_error_set(error, UAR_EINVALID, "the schema of a form has the type object");
 	if (!e)
 		e = uar_schema_create(form, NULL, &compiled, error);
@@ -172,7 +171,7 @@ uar_err rt_form_asked(uar_str args, struct uar_buf *schema, struct uar_buf *titl
 	uar_schema_destroy(compiled);
 	if (!e) {
 		uar_json_write(schema, form);
-		write_line(title, uar_json_str(uar_json_get(root, UAR_STR("title")), UAR_STR("")));
+		write_line(title, uar_json_text(root, "title"));
 		e = schema->err ? schema->err : title->err;
 	}
 	uar_arena_fini(&arena);

@@ -325,8 +325,7 @@ static void begin_place(struct place *p)
 		rt_send_fail(p->loop->o.run, e, "execution", uar_err_text(e));
 }
 
-/* --- the round ---------------------------------------------------------------------------------
- */
+/* --- the round ------------------------------------------------------------------------------ */
 
 static struct place *free_place(struct tool_loop *l)
 {

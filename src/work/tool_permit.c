@@ -61,8 +61,7 @@ static uar_str grant_of(struct place *p)
 		       : rt_grants_find(p->loop->grants, &call);
 }
 
-/* --- hooks
- * ------------------------------------------------------------------------------------------- */
+/* --- hooks ---------------------------------------------------------------------------------- */
 
 /* A hook was shown values that are hidden by a mark; the mark stands for what it hides. */
 static uar_err merge(uar_str args, uar_str made, struct uar_buf *out)
@@ -175,8 +174,7 @@ static uar_err say_of_hooks(const struct place *p, struct uar_arena *arena,
 	return UAR_OK;
 }
 
-/* --- the decision
- * ------------------------------------------------------------------------------------ */
+/* --- the decision --------------------------------------------------------------------------- */
 
 /* A person's answer is in the log already. */
 static bool is_told_before(const struct uar_permission *d)

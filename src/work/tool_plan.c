@@ -62,7 +62,9 @@ static bool may_ask_forms(const struct place *p)
 	return !rt_place_unattended(p) && (!d || uar_definition_asks_forms(d));
 }
 
-static bool may_navigate(const struct place *p)
+/* Does the definition allow what this member of the call names? Without one all is. */
+static bool allows(const struct place *p, const char *member,
+		   bool (*of)(const struct uar_definition *d, uar_str named))
 {
 	const struct uar_definition *d = rt_definition(p->loop->o.run);
 	const struct uar_json *args = NULL;
@@ -71,23 +73,7 @@ static bool may_navigate(const struct place *p)
 
 	uar_arena_init(&arena, 0);
 	if (d && !uar_json_parse(p->input, NULL, &arena, &args, NULL))
-		may = uar_definition_navigates(
-			d, uar_json_str(uar_json_get(args, UAR_STR("target")), UAR_STR("")));
-	uar_arena_fini(&arena);
-	return may;
-}
-
-static bool may_make(const struct place *p)
-{
-	const struct uar_definition *d = rt_definition(p->loop->o.run);
-	const struct uar_json *args = NULL;
-	struct uar_arena arena;
-	bool may = !d;
-
-	uar_arena_init(&arena, 0);
-	if (d && !uar_json_parse(p->input, NULL, &arena, &args, NULL))
-		may = uar_definition_makes(
-			d, uar_json_str(uar_json_get(args, UAR_STR("artifact_type")), UAR_STR("")));
+		may = of(d, uar_json_text(args, member));
 	uar_arena_fini(&arena);
 	return may;
 }
@@ -140,7 +126,7 @@ static enum plan plan_of_asking(struct place *p)
 {
 	uar_err e = UAR_OK;
 
-	if (p->tool->by == UAR_TOOL_BY_NAVIGATE && !may_navigate(p))
+	if (p->tool->by == UAR_TOOL_BY_NAVIGATE && !allows(p, "target", uar_definition_navigates))
 		return refuse_ui(p, "ui.navigation");
 	if (p->tool->by == UAR_TOOL_BY_FORM && rt_place_unattended(p)) {
 		(void)uar_error_set(&p->why, UAR_EFORBIDDEN, "nobody can be asked");
@@ -262,7 +248,8 @@ static enum plan plan_of_judged(struct place *p)
 		return refuse(p, p->by_hook ? "hook_blocked" : "policy_denied");
 	if (ask.bare)
 		return plan_of_asking(p);
-	if (p->tool->by == UAR_TOOL_BY_ARTIFACT && !may_make(p))
+	if (p->tool->by == UAR_TOOL_BY_ARTIFACT &&
+	    !allows(p, "artifact_type", uar_definition_makes))
 		return refuse_ui(p, "ui.artifacts");
 	return verdict == UAR_SAYS_ASK ? ASK : RUN;
 }

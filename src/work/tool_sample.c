@@ -155,20 +155,15 @@ void rt_sample_ask(struct place *p, const struct uar_tool_question *q)
 
 /* --- the messages ----------------------------------------------------------------------------- */
 
-static uar_str text_of(const struct uar_json *j, const char *name)
-{
-	return uar_json_str(uar_json_get(j, uar_str_c(name)), UAR_STR(""));
-}
-
 static bool add_block(struct sample *s, const struct uar_json *block)
 {
-	uar_str type = text_of(block, "type");
-	struct uar_model_part part = uar_model_text_part(text_of(block, "text"));
+	uar_str type = uar_json_text(block, "type");
+	struct uar_model_part part = uar_model_text_part(uar_json_text(block, "text"));
 
 	if (uar_str_is(type, "image")) {
 		part = (struct uar_model_part){ .kind = UAR_PART_IMAGE,
-						.text = text_of(block, "data"),
-						.media_type = text_of(block, "mimeType") };
+						.text = uar_json_text(block, "data"),
+						.media_type = uar_json_text(block, "mimeType") };
 	} else if (!uar_str_is(type, "text")) {
 		return false;
 	}
@@ -179,7 +174,7 @@ static bool add_block(struct sample *s, const struct uar_json *block)
 static bool add_message(struct sample *s, const struct uar_json *m)
 {
 	const struct uar_json *content = uar_json_get(m, UAR_STR("content"));
-	uar_str role = text_of(m, "role");
+	uar_str role = uar_json_text(m, "role");
 
 	if (!content || (!uar_str_is(role, "user") && !uar_str_is(role, "assistant")))
 		return false;
@@ -202,7 +197,7 @@ static const char *read_messages(struct sample *s)
 	if (uar_json_parse(uar_buf_str(&s->about), NULL, &s->arena, &j, NULL))
 		return "the request cannot be read";
 	list = uar_json_get(j, UAR_STR("messages"));
-	system = text_of(j, "systemPrompt");
+	system = uar_json_text(j, "systemPrompt");
 	s->max_tokens = uar_json_int(uar_json_get(j, UAR_STR("maxTokens")), 0);
 	if (uar_json_get(j, UAR_STR("tools")))
 		return "tools are not offered to such calls";

@@ -116,7 +116,7 @@ uar_err rt_toolset_search(const struct toolset *s, uar_str args, struct uar_buf 
 	uar_err e = uar_json_parse(args, NULL, &arena, &j, NULL);
 
 	if (!e)
-		query = uar_json_str(uar_json_get(j, UAR_STR("query")), UAR_STR(""));
+		query = uar_json_text(j, "query");
 	for (size_t i = 0; !e && (t = s->registry->ops->at(s->registry, i)); i++) {
 		unsigned score = is_remote(t) && rt_tool_is_ready(t) && rt_toolset_has(s, t)
 					 ? rate(t, query)
