@@ -5,6 +5,7 @@ time limit: 240 s"""
 import base64
 import contextlib
 import json
+import threading
 
 from lib import Server, check, check_session, equal, main, test, text_of, wait_until
 from lib.a2a_faulty import Faulty
@@ -271,6 +272,36 @@ def quiet():
             record, text, _ = answer_of(s, s.create("far"))
             equal((record["status"], text), ("succeeded", "at last"))
             check(len(peer.asked("SubscribeToTask")) <= 4, [m for m, _ in peer.seen])
+
+
+@test("a_stream_of_comments_is_left_and_its_task_asked_for", "A2A-09")
+def comments():
+    def only_comments(h, body, task):
+        peer.stream(h)
+        peer.event(h, body, {"task": peer.shown(task)})
+        with contextlib.suppress(OSError):
+            while True:  # until its caller leaves
+                h.wfile.write(b": still there\n\n")
+                h.wfile.flush()
+                left.wait(0.02)
+
+    def look(h, body, task):
+        peer.faults["GetTask"] = look
+        if len(peer.asked("SubscribeToTask")) >= 5:  # more than streams that are cut in a row
+            peer.finish(task, "at last")
+        reply(h, body, peer.shown(task))
+
+    left = threading.Event()
+    with Faulty(streams=True) as peer, Server(env=ENV, peer_quiet_seconds="300ms") as s:
+        peer.script = lambda p, task, m: p.set(task, "WORKING")
+        peer.faults.update(SendStreamingMessage=only_comments, GetTask=look)
+        peer.subscribe = only_comments
+        define(s, peer.url)
+        record, text, _ = answer_of(s, s.create("far"))
+        equal((record["status"], text), ("succeeded", "at last"))
+        equal(len(peer.messages), 1)
+        check(len(peer.asked("GetTask")) >= len(peer.asked("SubscribeToTask")), "asked before each stream", peer.seen)
+        left.set()
 
 
 @test("a_bad_card_is_refused_and_read_anew_when_it_is_mended", "A2A-08")

@@ -3,7 +3,8 @@
  * usage: node a2a_judge.mjs MODULES URL TOKEN BINDING VERSION [CARD]
  *   BINDING  JSONRPC or HTTP+JSON; VERSION 1.0 or 0.3 (the client of that version); CARD: path of the card
  * Reads a JSON line for each task, answers with one:
- *   {"call": "card"|"send"|"stream"|"get"|"list"|"cancel"|"subscribe"|"push", "args": [...]}
+ *   {"call": "card"|"send"|"stream"|"get"|"list"|"cancel"|"subscribe"|"push_set"|"push_get"|"push_list"|"push_delete",
+ *    "args": [...]}
  *   -> {"value"} or {"error": {name, message, code}} */
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
@@ -30,7 +31,17 @@ function part(p) {
            metadata: undefined, filename: "", mediaType: typeof p === "string" ? "text/plain" : "application/json" };
 }
 
-function request({ id, parts, context = "", task = "", configuration }) {
+function config(taskId, { id = "", url, token = "", scheme, credentials = "" }) {
+  if (!modern)
+    return { url, ...(id && { id }), ...(token && { token }), ...(scheme && { authentication: { schemes: [scheme], credentials } }) };
+  return { tenant: "", taskId, id, url, token, authentication: scheme ? { scheme, credentials } : undefined };
+}
+
+function request({ id, parts, context = "", task = "", configuration, push }) {
+  if (push && modern)
+    configuration = { acceptedOutputModes: [], returnImmediately: false, taskPushNotificationConfig: config("", push) };
+  else if (push)
+    configuration = { blocking: true, pushNotificationConfig: config("", push) };
   if (!modern)
     return { message: { kind: "message", messageId: id, role: "user", parts: parts.map(part),
                         ...(context && { contextId: context }), ...(task && { taskId: task }) }, configuration };
@@ -56,8 +67,14 @@ const calls = {
   list: (o = {}) => client.listTasks({ tenant: "", contextId: "", pageToken: "", pageSize: 50, status: 0, ...o }),
   cancel: (id) => client.cancelTask(modern ? { tenant: "", id, metadata: undefined } : { id }),
   subscribe: (id, n) => follow(client.resubscribeTask(modern ? { tenant: "", id } : { id }), n),
-  push: (taskId) => client.createTaskPushNotificationConfig({ tenant: "", id: "c", taskId, url: "http://127.0.0.1:1/",
-                                                              token: "", authentication: undefined }),
+  push_set: (taskId, c) => modern ? client.createTaskPushNotificationConfig(config(taskId, c))
+                                  : client.setTaskPushNotificationConfig({ taskId, pushNotificationConfig: config(taskId, c) }),
+  push_get: (taskId, id) => client.getTaskPushNotificationConfig(modern ? { tenant: "", taskId, id }
+                                                                        : { id: taskId, pushNotificationConfigId: id }),
+  push_list: (taskId) => client.listTaskPushNotificationConfig(modern ? { tenant: "", taskId, pageSize: 0, pageToken: "" }
+                                                                      : { id: taskId }),
+  push_delete: (taskId, id) => client.deleteTaskPushNotificationConfig(
+    modern ? { tenant: "", taskId, id } : { id: taskId, pushNotificationConfigId: id }),
 };
 
 async function answer(task) {

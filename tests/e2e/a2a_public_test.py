@@ -1,68 +1,15 @@
 #!/usr/bin/env python3
 """The public A2A protocol: the official clients of versions 1.0 and 0.3 call agents of the real server."""
 import json
-import os
-import subprocess
 
-from lib import ROOT, Server, check, check_session, equal, main, test, wait_until
-from lib.npm import modules, node
-
-AGE = {"type": "object", "required": ["name"], "properties": {"name": {"type": "string"}}}
-FORM = "tool ui.form.request " + json.dumps({"title": "Who are you?", "schema": AGE})
-SLOW = {"UAR_SCRIPTED_TOKEN_MS": "60000"}
-DONE = ("TASK_STATE_COMPLETED", 3, "completed")
-
-
-class Client:
-    """The official client in a process of its own."""
-
-    def __init__(self, s, binding="JSONRPC", version="1.0", agent="echo"):
-        card = f"/a2a/{agent}/.well-known/agent-card.json"
-        self.proc = subprocess.Popen([node(), os.path.join(ROOT, "tests", "e2e", "a2a_judge.mjs"), modules("a2a"), s.url,
-                                      s.token, binding, version, card],
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        equal(json.loads(self.proc.stdout.readline() or "{}"), {"ready": True}, "the client reads the card")
-
-    def call(self, name, *args):
-        self.proc.stdin.write(json.dumps({"call": name, "args": args}) + "\n")
-        self.proc.stdin.flush()
-        return json.loads(self.proc.stdout.readline())
-
-    def ask(self, name, *args):
-        answer = self.call(name, *args)
-        check("value" in answer, answer)
-        return answer["value"]
-
-    def refused(self, error, name, *args):
-        answer = self.call(name, *args)
-        check("error" in answer, answer)
-        check(answer["error"]["name"].endswith(error), answer)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.proc.stdin.close()
-        self.proc.wait()
-
-
-def text_of(artifact):
-    return "".join(p.get("text") or (p.get("content") or {}).get("value") or "" for p in artifact["parts"])
-
-
-def rpc(s, method, params, agent="echo", **headers):
-    a = s.http.post(f"/a2a/{agent}", {"jsonrpc": "2.0", "id": 7, "method": method, "params": params}, headers=headers)
-    equal((a.status, a.json["jsonrpc"], a.json["id"]), (200, "2.0", 7), a.body)
-    return a.json
-
-
-def message(i, text="hi", **more):
-    return {"message": {"messageId": f"m{i}", "role": "ROLE_USER", "parts": [{"text": text}], **more}}
+from lib import Server, check, check_session, equal, main, test, wait_until
+from lib.a2a import DONE, FORM, SLOW, Judge, message, rpc, text_of
+from lib.push import Receiver, state_of
 
 
 def judge(binding, version):
     new = version == "1.0"
-    with Server() as s, Client(s, binding, version) as client, Client(s, binding, version, "tools") as asker:
+    with Server() as s, Judge(s, binding, version) as client, Judge(s, binding, version, "tools") as asker:
         task = client.ask("send", {"id": "m1", "parts": ["hello"], "context": "ctx-1"})
         check(task["status"]["state"] in DONE, task)
         equal((text_of(task["artifacts"][0]), task["contextId"]), ("hello", "ctx-1"))
@@ -92,7 +39,6 @@ def judge(binding, version):
         if new:
             asker.refused("TaskNotCancelableError", "cancel", waits["id"])
             asker.refused("UnsupportedOperationError", "subscribe", waits["id"])
-            asker.refused("PushNotificationNotSupportedError", "push", waits["id"])
             listed = asker.ask("list")
             equal({t["id"] for t in listed["tasks"]}, {waits["id"], asked["id"]})
         log = s.session_events(task["id"])
@@ -151,6 +97,60 @@ def listed():
                 break
         equal(got, made[::2][::-1])
         equal(len(rpc(s, "ListTasks", {})["result"]["tasks"]), 7)
+
+
+@test("tasks_are_listed_with_artifacts_for_who_wants_them", "A2A-10")
+def listed_whole():
+    with Server() as s:
+        made = [rpc(s, "SendMessage", message(i, f"text {i}"))["result"]["task"]["id"] for i in range(5)]
+        plain = rpc(s, "ListTasks", {})["result"]["tasks"]
+        check(all("artifacts" not in t and "history" not in t for t in plain), plain)
+        for page in (rpc(s, "ListTasks", {"includeArtifacts": True, "pageSize": 3})["result"],
+                     s.http.get("/a2a/echo/tasks?includeArtifacts=true&pageSize=3").json):
+            equal([(t["id"], text_of(t["artifacts"][0])) for t in page["tasks"]], [(made[i], f"text {i}") for i in (4, 3, 2)])
+            check(all("history" not in t for t in page["tasks"]), page)
+            equal((page["pageSize"], page["totalSize"]), (3, 5))
+            rest = rpc(s, "ListTasks", {"includeArtifacts": True, "pageToken": page["nextPageToken"]})["result"]
+            equal(([t["id"] for t in rest["tasks"]], rest["nextPageToken"]), (made[1::-1], ""))
+        told = rpc(s, "ListTasks", {"historyLength": 1})["result"]["tasks"]
+        check(all("artifacts" not in t and len(t["history"]) == 1 for t in told), told)
+        old = rpc(s, "tasks/list", {"includeArtifacts": True})["result"]["tasks"][0]
+        equal((old["kind"], old["artifacts"][0]["parts"]), ("task", [{"kind": "text", "text": "text 4"}]))
+        last = plain[0]["status"]["timestamp"]
+        check(made[4] in [t["id"] for t in rpc(s, "ListTasks", {"statusTimestampAfter": last})["result"]["tasks"]], last)
+        equal(rpc(s, "ListTasks", {"statusTimestampAfter": "2099-01-01T00:00:00Z"})["result"]["tasks"], [])
+        equal(rpc(s, "ListTasks", {"statusTimestampAfter": "soon"})["error"]["code"], -32602)
+
+
+@test("what_a_run_makes_keeps_its_kind", "A2A-10")
+def parts():
+    def put(kind, content):
+        return "tool artifact.put " + json.dumps({"artifact_type": kind, "title": "out.txt", "content": content})
+
+    with Server() as s:
+        for kind, content, part, old in (
+                ("json", '{"a": [1]}', {"data": {"a": [1]}, "mediaType": "application/json"}, {"kind": "data", "data": {"a": [1]}}),
+                ("file", "hi", {"raw": "aGk=", "filename": "out.txt", "mediaType": "text/plain"},
+                 {"kind": "file", "file": {"bytes": "aGk=", "name": "out.txt", "mimeType": "text/plain"}}),
+                ("json", "no json", {"text": "no json"}, {"kind": "text", "text": "no json"})):
+            task = rpc(s, "SendMessage", message(kind + content[:1], put(kind, content)), "tools")["result"]["task"]
+            [made] = [a["parts"] for a in task["artifacts"] if a["artifactId"] != "answer"]
+            equal({k: made[0].get(k) for k in part}, part)
+            again = rpc(s, "tasks/get", {"id": task["id"]}, "tools")["result"]
+            [made] = [a["parts"] for a in again["artifacts"] if a["artifactId"] != "answer"]
+            equal(made, [old])
+
+
+@test("a_text_answers_a_form_that_asks_for_one_and_is_in_the_history", "A2A-10")
+def said():
+    with Server() as s:
+        asked = rpc(s, "SendMessage", message(1, FORM), agent="tools")["result"]["task"]["id"]
+        reply = {"message": {"messageId": "m2", "role": "ROLE_USER", "taskId": asked, "parts": [{"text": "Ann"}]}}
+        done = rpc(s, "SendMessage", reply, agent="tools")["result"]["task"]
+        equal(done["status"]["state"], "TASK_STATE_COMPLETED", done)
+        equal([(m["messageId"], m["parts"]) for m in done["history"]], [("m1", [{"text": FORM}]), ("m2", [{"text": "Ann"}])])
+        last = rpc(s, "GetTask", {"id": asked, "historyLength": 1}, agent="tools")["result"]["history"]
+        equal([m["messageId"] for m in last], ["m2"], "the most recent")
 
 
 @test("who_has_no_token_learns_nothing", "A2A-10 CHAN-02")
@@ -230,9 +230,125 @@ def killed():
         equal((done["id"], done["status"]["state"]), (asked["id"], "TASK_STATE_COMPLETED"))
 
 
+def reply(task, part, url=None, **more):
+    """A message that answers the task, with a configuration for notifications."""
+    params = {"message": {"messageId": "reply", "role": "ROLE_USER", "taskId": task, "parts": [part]}}
+    return {**params, "configuration": {"taskPushNotificationConfig": {"url": url, **more}}} if url else params
+
+
+@test("a_reply_that_is_refused_leaves_no_configuration", "A2A-10")
+def refused_reply():
+    def urls(task):
+        found = rpc(s, "ListTaskPushNotificationConfigs", {"taskId": task}, "tools")["result"]["configs"]
+        return sorted((c["url"], c.get("token")) for c in found)
+
+    with Receiver() as r, Server(outbound_allow="127.0.0.1") as s:
+        weak = s.http.post("/api/admin/credentials", {"user": "local", "scopes": ["read", "run"]})
+        equal(weak.status, 201, weak.body)
+        key = {"Authorization": "Bearer " + weak.json["token"]}
+        task = rpc(s, "SendMessage", message(1, 'tool fs.write {"path": "a.txt", "text": "x"}'), "tools")["result"]["task"]["id"]
+        form = rpc(s, "SendMessage", message(2, FORM), "tools")["result"]["task"]["id"]
+        for asked, part, headers in ((task, {"data": {"decision": "bogus"}}, {}), (task, {"text": "perhaps"}, {}),
+                                     (task, {"text": "allow"}, key), (form, {"data": {"name": 7}}, {})):
+            a = s.http.post("/a2a/tools/message:send", reply(asked, part, r.url + "/left"), headers=headers)
+            equal((a.status, b"messageId" in a.body), (403 if headers else 400, False), a.body)
+            equal(urls(asked), [], part)
+        kept = {"taskId": task, "id": "c", "url": r.url + "/kept", "token": "t"}
+        rpc(s, "CreateTaskPushNotificationConfig", kept, "tools")
+        check("error" in rpc(s, "SendMessage", reply(task, {"data": {"decision": "bogus"}}, r.url + "/left", id="c"), "tools"))
+        equal(urls(task), [(r.url + "/kept", "t")], "what was there is there again")
+        done = rpc(s, "SendMessage", reply(task, {"text": "allow"}, r.url + "/taken"), "tools")
+        check("result" in done, done)
+        done = done["result"]["task"]
+        equal((done["status"]["state"], urls(task)), ("TASK_STATE_COMPLETED", [(r.url + "/kept", "t"), (r.url + "/taken", None)]))
+        for path in ("/kept", "/taken"):
+            seen = r.wait_state("TASK_STATE_COMPLETED", path=path)
+            equal(state_of(seen[0][2]), "TASK_STATE_WORKING", "what follows from the answer")
+        equal(r.taken("/left"), [])
+
+
+@test("an_address_that_cannot_be_called_is_refused_with_its_fault", "A2A-10")
+def addresses():
+    with Server() as s:
+        task = rpc(s, "SendMessage", message(1, FORM), "tools")["result"]["task"]["id"]
+        names = ("localhost", "LOCALHOST.", "foo.localhost", "127.1", "2130706433", "0x7f.1", "127.0.0.1", "[::1]", "127.0.0.1:99")
+        wrong = [("http://" + n + "/", "not public") for n in names]
+        wrong += [(None, "required"), ("", "required"), ("https://8.8.8.8/" + "x" * 2048, "2048"), ("https://8.8.8.8/a b", "visible"),
+                  ("https://8.8.8.8/ü", "visible"), ("ftp://8.8.8.8/", "http://"), ("8.8.8.8", "http://"), ("https:///x", "host"),
+                  ("https://", "host"), ("https://[2606:4700::1/", "]"), ("https://[::1%lo]/", "zone"), ("https://[x]/", "IPv6"),
+                  ("https://8.8.8.8/#x", "#"), ("https://me@8.8.8.8/", "user"), ("https://exa%6dple.com/", "letters")]
+        wrong += [(f"https://8.8.8.8:{port}/", "65535") for port in ("99999", "abc", "-1", "", "0")]
+        for url, fault in wrong:
+            e = rpc(s, "CreateTaskPushNotificationConfig", {"taskId": task, "url": url}, "tools")["error"]
+            equal((e["code"], e["data"][1]["fieldViolations"][0]["field"]), (-32602, "/url"), url)
+            check(fault in e["message"], url, e)
+        where = "/configuration/taskPushNotificationConfig/url"
+        e = rpc(s, "SendMessage", {**message(2), "configuration": {"taskPushNotificationConfig": {"url": "http://127.1/"}}}, "tools")["error"]
+        equal(e["data"][1]["fieldViolations"][0]["field"], where)
+        equal(rpc(s, "ListTaskPushNotificationConfigs", {"taskId": task}, "tools")["result"]["configs"], [])
+        for url in ("HTTP://8.8.8.8/", "hTTps://8.8.8.8:65535?x=me@here", "https://[2606:4700::1]:1/"):
+            made = rpc(s, "CreateTaskPushNotificationConfig", {"taskId": task, "id": "c", "url": url}, "tools")
+            check("result" in made and made["result"]["url"] == url, made)
+
+
+@test("an_address_is_judged_again_when_it_is_called", "A2A-10")
+def judged_again():
+    with Receiver() as r, Server(outbound_allow="localhost") as s:
+        r.status = 503
+        told = {"configuration": {"taskPushNotificationConfig": {"url": f"http://localhost:{r.port}/"}}}
+        check("result" in rpc(s, "SendMessage", {**message(1, FORM), **told}, "tools"))
+        r.wait(lambda seen: seen)
+        s.stop()
+        before = len(r.seen)
+        del s.settings["outbound_allow"]
+        s.start()
+        wait_until(lambda: "outbound_allow" in s.log(), "it is not allowed any more")
+        equal(len(r.seen), before)
+
+
+@test("a_page_of_configurations_goes_on_behind_one_that_was_deleted", "A2A-10")
+def config_pages():
+    with Server() as s:
+        task = rpc(s, "SendMessage", message(1, FORM), "tools")["result"]["task"]["id"]
+
+        def page(**more):
+            return rpc(s, "ListTaskPushNotificationConfigs", {"taskId": task, **more}, "tools")
+
+        for i in "dbac":
+            made = rpc(s, "CreateTaskPushNotificationConfig", {"taskId": task, "id": i, "url": "https://8.8.8.8/"}, "tools")
+            equal(made["result"]["id"], i, made)
+        first = page(pageSize=2)["result"]
+        equal([c["id"] for c in first["configs"]], ["a", "b"])
+        rpc(s, "DeleteTaskPushNotificationConfig", {"taskId": task, "id": "b"}, "tools")
+        rest = page(pageSize=2, pageToken=first["nextPageToken"])["result"]
+        equal(([c["id"] for c in rest["configs"]], rest["nextPageToken"]), (["c", "d"], ""))
+        equal([c["id"] for c in page(pageToken="bb")["result"]["configs"]], ["c", "d"])
+        equal([c["id"] for c in page(pageToken="")["result"]["configs"]], ["a", "c", "d"])
+        for token in ("x" * 65, "a b", "\n"):
+            e = page(pageToken=token)["error"]
+            equal((e["code"], e["data"][1]["fieldViolations"][0]["field"]), (-32602, "/pageToken"), token)
+        equal(s.http.get(f"/a2a/tools/tasks/{task}/pushNotificationConfigs?pageToken={'x' * 65}").status, 400)
+
+
+@test("a_key_that_may_only_read_sees_the_origin_of_a_receiver", "A2A-10")
+def reader():
+    with Server() as s:
+        task = rpc(s, "SendMessage", message(1, FORM), "tools")["result"]["task"]["id"]
+        key = s.http.post("/api/admin/credentials", {"user": "local", "scopes": ["read"]}).json["token"]
+        path = f"/a2a/tools/tasks/{task}/pushNotificationConfigs"
+        for url, origin in (("https://8.8.8.8:8443/hook/canary?key=canary", "https://8.8.8.8:8443"),
+                            ("https://8.8.8.8?canary", "https://8.8.8.8"), ("https://8.8.8.8", "https://8.8.8.8")):
+            made = s.http.post(path, {"id": "c", "url": url, "token": "canary"})
+            equal((made.status, made.json["url"]), (200, url), made.body)
+            reader = {"headers": {"Authorization": "Bearer " + key}}
+            seen = [s.http.send("GET", path, **reader).json["configs"][0], s.http.send("GET", path + "/c", **reader).json]
+            equal([(c["url"], c["id"], "canary" in str(c)) for c in seen], [(origin, "c", False)] * 2)
+            equal(s.http.get(path + "/c").json["url"], url, "a key that may run sees it")
+
+
 @test("who_subscribes_gets_the_task_then_what_follows", "A2A-10")
 def subscribed():
-    with Server(env=SLOW) as s, Client(s, agent="demo") as client:
+    with Server(env=SLOW) as s, Judge(s, agent="demo") as client:
         task = rpc(s, "SendMessage", {**message(1), "configuration": {"returnImmediately": True}}, agent="demo")["result"]["task"]
         check(task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"), task)
         [first] = client.ask("subscribe", task["id"], 1)

@@ -127,7 +127,7 @@ def speaks_to_itself(s):
     check(s.link.startswith(s.url + "/#code="), s.link)
     a = s.http.post("/api/link", {"code": code}, token=False, headers={"Origin": s.url})
     equal((a.status, a.json), (200, {"token": s.token}))
-    out = run_uar("health", "--json", "--data", s.data, home=s.root)
+    out = run_uar("health", "--json", "--data", s.ready().data, home=s.root)
     equal((out.returncode, json.loads(out.stdout)),
           (0, {"url": s.url, "alive": True, "ready": True}), out)
     out = run_uar("run", "echo", "it is me", "--data", s.data, home=s.root)

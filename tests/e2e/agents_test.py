@@ -590,6 +590,10 @@ def new_agent():
         equal(out.returncode, 0, out.stderr)
         path = os.path.join(s.agents, "poet.yaml")
         check(path in out.stdout and os.path.exists(path), out.stdout)
+        check("the running server knows it" in out.stdout, out.stdout)
+        check("poet" in s.listed(), "who is told that it is there finds it")
+        equal(json.loads(uar("agent", "new", "bard", "--json").stdout)["noticed"], True)
+        equal(uar("agent", "show", "bard").returncode, 0)
         equal(uar("agent", "new", "poet").returncode, 1)
         equal(uar("agent", "new", "no such name").returncode, 2)
         for name in ("demo", "../x", os.path.join(s.data, "demo.yaml")):
@@ -598,13 +602,23 @@ def new_agent():
         check(not os.path.exists(os.path.join(s.agents, "demo.yaml")))
         out = uar("agent", "check", path)
         equal((out.returncode, "agent poet is right" in out.stdout), (0, True))
-        wait_until(lambda: "poet" in s.listed(), "the server has seen it")
         out = uar("agent", "show", "poet")
         equal(out.returncode, 0, out.stderr)
         for line in ("poet", "file", "You are a helpful assistant", "internal:time.*"):
             check(line in out.stdout, out.stdout)
         equal(uar("run", "poet", "hi").returncode, 0)
         check("poet" in uar("agents").stdout)
+
+
+@test("a_new_agent_is_not_waited_for_forever", "")
+def new_agent_elsewhere():
+    with Shop() as s:
+        out = run_uar("agent", "new", "poet", "--data", s.data, "--agents-dir", s.root)
+        equal(out.returncode, 0, out.stderr)
+        check("does not know it yet" in out.stdout, out.stdout)
+        s.stop()
+        out = run_uar("agent", "new", "bard", "--data", s.data)
+        equal((out.returncode, "server" in out.stdout), (0, False), out.stdout + out.stderr)
 
 
 @test("what_is_wrong_with_a_file_is_said", "ART-23")

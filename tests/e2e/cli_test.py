@@ -138,7 +138,7 @@ def logs():
 def local():
     with Server(env={"UAR_TOKEN": "a-token-that-must-not-be-shown-123"}) as s:
         env = {"UAR_TOKEN": s.token}
-        equal(json.loads(good(s, "health", "--json", env=env)),
+        equal(json.loads(good(s.ready(), "health", "--json", env=env)),
               {"url": s.url, "alive": True, "ready": True})
         check("ready" in good(s, "health", env=env))
         version = json.loads(run_uar("version", "--json").stdout)["version"]
@@ -360,6 +360,7 @@ def authorities():
 @test("a_variable_of_other_programs_stops_only_who_uses_it", "CFG-04")
 def others_variables():
     with Server() as s:
+        s.ready()
         for env in ({"SSL_CERT_FILE": b"/x\xff"}, {"OPENAI_API_KEY": b"\xff"}, {"OPENAI_BASE_URL": b"\xff"}):
             for verb in (["runs"], ["health"], ["run", "echo", "hi"]):
                 equal(uar(s, *verb, env=env).returncode, 0, (env, verb))

@@ -361,6 +361,7 @@ def watched():
         with open(os.path.join(folder, "two.txt"), "w") as f:
             f.write("a story of basalt")
         wait_until(lambda: names(s, name, "basalt", mode="keyword") and not names(s, name, "slate", mode="keyword"))
+        wait_until(lambda: state(s, name, "two.txt")["state"] == "ready", "its vector is kept: a kill before asks twice")
         s.kill()
         os.unlink(os.path.join(folder, "one.txt"))  # while nobody watches
         s.start()

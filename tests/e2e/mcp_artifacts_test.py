@@ -96,8 +96,8 @@ def reconnects():
         p.release()
         equal(s.finish(run_id)["status"], "succeeded")
         own = c.listen()
-        told = next(messages(own))
-        equal((told["method"], told["params"]["uri"]), (UPDATED, made["uri"]))
+        last = next(e for e in own if e.text)
+        equal((last.data["method"], last.data["params"]["uri"]), (UPDATED, made["uri"]))
         equal(text_of(c, made["uri"]), "print(2)")
         own.close()
         equal(c.ask("resources/unsubscribe", {"uri": made["uri"]}), {})
@@ -108,7 +108,7 @@ def reconnects():
         equal(c.ask("resources/subscribe", {"uri": other["uri"]}), {})
         p.release()
         s.finish(run_id)
-        again = messages(c.listen())
+        again = messages(c.listen(last.id))
         while (told := next(again))["params"]["uri"] != other["uri"]:
             pass
         equal(told["method"], UPDATED)

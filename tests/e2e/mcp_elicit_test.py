@@ -3,6 +3,7 @@
 import json
 
 from lib import check, equal, main, test, wait_until
+from lib.a2a import rpc
 from lib.mcp_host import AGENT, LOOPBACK, Host, browse, connected, log_file, of, pipes, put, state
 from lib.mcp_mock import asked
 from lib.mcp_oauth import OauthMock
@@ -185,6 +186,9 @@ def login():
         run_id = s.run("tool mcp__web_whoami")
         action = open_action(s, run_id)
         equal(action["action_type"], "credential", action)
+        task = rpc(s, "GetTask", {"id": run_id}, AGENT["id"])["result"]
+        waiting = rpc(s, "ListTasks", {"status": "TASK_STATE_AUTH_REQUIRED"}, AGENT["id"])["result"]["tasks"]
+        equal((task["status"]["state"], [t["id"] for t in waiting]), ("TASK_STATE_AUTH_REQUIRED", [run_id]))
         url = action["scope"]["input"]["url"] if "scope" in action else action["input"]["url"]
         web.refreshes = True
         equal(browse(browse(url)[1])[0], 200)

@@ -63,6 +63,7 @@ def jobs():
         long = command(s, "create_job", agent_id="tools", instruction=ASK, items=["a", "b", "c"], concurrency=1)["job"]["job_id"]
         wait_until(lambda: state(s, job) in ("failed", "completed"), "the first job is over")
         b.enter(s)
+        b.do("await page.locator('.rail').getByRole('link', {name: 'Jobs'}).waitFor()")  # it comes once the server has said that it has jobs
         b.do("await page.keyboard.press('g'); await page.keyboard.press('j')")
         b.do("await page.getByRole('list', {name: 'Jobs'}).getByRole('link').nth(1).waitFor()")
         b.do("await page.getByRole('list', {name: 'Jobs'}).getByRole('link', {name: /Give back a number/}).click()")

@@ -53,6 +53,11 @@ def apart():
         equal(s.http.get("/api/runs").json["runs"][0]["session_id"], sessions[1])
 
 
+# An answer that is gone when the scroll is seen, and back before the frame is painted.
+GONE_AND_BACK = """await page.evaluate(() => new Promise((done) => {
+    const box = document.querySelector('.thread'), answer = document.querySelector('.answer');
+    box.addEventListener('scroll', () => { answer.style.display = ''; requestAnimationFrame(() => requestAnimationFrame(done)); }, {once: true});
+    answer.style.display = 'none'; }))"""
 AT_END = "((e) => e.scrollHeight - e.scrollTop - e.clientHeight < 80)(document.querySelector('.thread'))"
 
 
@@ -65,6 +70,8 @@ def at_end():
         for width, height in ((390, 600), (1280, 800)):
             b.do(f"await page.setViewportSize({{width: {width}, height: {height}}})")
             b.do(f"await page.waitForFunction(() => {AT_END} && !document.querySelector('.latest'))")
+        b.do(GONE_AND_BACK)
+        b.do(f"await page.waitForFunction(() => {AT_END} && !document.querySelector('.latest'))")
         b.say("assistant", "and more")
         b.wait(".answer", "before")
         b.do("await page.locator('.thread').hover(); await page.mouse.wheel(0, -20000)")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Plugins that misbehave: each way has one outcome, and the server does not mind."""
 import os
+import signal
 import tempfile
 import time
 
@@ -89,6 +90,33 @@ plugin.run()
         equal(s.done(first)["error"]["message"], "the plugin's process exited with status 3", "shared with D")
 
 
+@test("a_line_before_the_return_is_of_its_run_though_it_is_read_after_it", "OBS-01")
+def line_before_return():
+    script = RAW + """
+say(method="run.progress", params={"run_id": run, "progress": 0.5})
+args = start["params"]["args"]
+open(args["gate"]).close()  # a pipe: waits for the other end
+say(method="run.progress", params={"run_id": run, "progress": 0.75})
+os.write(2, b"written before the return\\n")
+say(method="run.result", params={"run_id": run, "result": 1})
+open(args["done"], "w").close()
+read()
+"""
+    with lab(script) as s:
+        os.mkfifo(s.file("gate"))
+        run_id = s.begin("e", {"gate": s.file("gate"), "done": s.file("done")}, plugin="p")
+        s.until(run_id, lambda r: r["progress"])
+        os.kill(s.pid, signal.SIGSTOP)  # it finds everything at once, the messages first
+        try:
+            s.open_gate()
+            wait_until(lambda: os.path.exists(s.file("done")))
+        finally:
+            os.kill(s.pid, signal.SIGCONT)
+        s.done(run_id)
+        line = wait_until(lambda: [x for x in s.log().splitlines() if "written before the return" in x])[0]
+        check(run_id in line, line)
+
+
 @test("output_before_hello_explains_a_failed_start", "ERR-07")
 def start_stderr():
     with lab("raise SystemExit('no such module')", concurrency=2) as s:
@@ -103,6 +131,10 @@ def missing():
         r = s.play("e", plugin="p")
         equal((r["status"], r["error"]["code"], r["error"]["details"]), ("failed", "TRANSPORT_ERROR", {"retriable": False}))
         check("cannot start ./no-such-program" in r["error"]["message"], r["error"])
+        again = s.http.post(f"/runs/{r['run_id']}/retry", {}).json["run_id"]
+        equal(s.done(again)["error"]["details"], {"retriable": False}, "nor later")
+    with lab("", command=["./main.py"]) as s:
+        equal(s.play("e", plugin="p")["error"]["details"], {"retriable": False}, "one that may not be executed")
     with lab("import sys; sys.exit(1)") as s:
         equal(s.play("e", plugin="p")["error"]["details"], {"retriable": True}, "one that merely fails")
 
@@ -141,6 +173,7 @@ while not os.path.exists(sys.argv[1]):
 def e(ctx, args):
     with open(args["mark"], "a") as f:
         f.write(ctx.run.id + "\\n")
+    assert not ctx.run.restarted, "it had not begun when the server stopped"
     while args.get("file") and not os.path.exists(args["file"]):
         ctx.run.check_cancelled()
         time.sleep(0.01)
@@ -497,15 +530,18 @@ read()
 """
     with lab(script) as s:
         run_id = s.begin("e", plugin="p")
-        equal(s.done(run_id)["status"], "succeeded")
-        got, after = [], None
+        r = s.done(run_id)
+        equal((r["status"], r["result_ref_count"]), ("succeeded", 10000))
+        got, ids, after = [], [], None
         while True:
             page = s.items(run_id, limit=2000, **({"after": after} if after else {}))
             got += [int(i["text"]) for i in page["items"]]
+            ids += [i["export_item_id"] for i in page["items"]]
             after = page["next_after"]
             if not after:
                 break
         equal(got, list(range(10000)))
+        check(s.http.get(r["result_refs_url"]).json == ids, "all of them are the result")
         equal(s.log().count("a run has at most 10000 items"), 1)
 
 

@@ -1,5 +1,9 @@
 #!/usr/bin/env python3
 """The `runs` and `export` channels: who sees what, and how one comes back."""
+import contextlib
+import os
+import sqlite3
+
 from lib import check, equal, main, refused, test
 from lib.plugins import Lab
 from lib.sse import Refusal
@@ -64,12 +68,36 @@ def agree():
         r = s.get(run_id)
         for key in ("status", "stage", "progress", "message", "updated_at", "engine_status", "attempt"):
             equal(last[key], r[key], key)
-        equal(r["stage"], "start")
+        equal(r["stage"], None, "it named none")
         run_id = s.begin("burst", {"n": 3, "file": s.file_that_exists()})
         r = s.done(run_id)
         equal((r["progress"], r["step"], r["step_total"], r["eta_seconds"]), (1, 2, 3, None), "what was reported stays")
         r = s.play("echo", {"say": 1})
         equal((r["status"], r["progress"]), ("succeeded", None), "never reported")
+
+
+@test("only_success_sets_reported_progress_to_one", "RUN-44")
+def whole_progress():
+    with Lab() as s:
+        def begin():
+            run_id = s.begin("gate", {"file": s.file("gate")})
+            s.until(run_id, lambda r: r["progress"] == 0.5)
+            return run_id
+        stopped = begin()
+        s.stop_run(stopped)
+        equal(s.done(stopped)["progress"], 0.5, "it was half done")
+        good, silent = begin(), s.begin("echo", {"say": 1})
+        s.done(silent)
+        with s.channel("runs") as ch:
+            s.open_gate()
+            last = until_end(ch, good)[-1].data
+        want = {stopped: ("canceled", 0.5), good: ("succeeded", 1), silent: ("succeeded", None)}
+        equal((last["status"], last["progress"]), want[good])
+        for _ in range(2):  # also as the log has it
+            rows = {r["run_id"]: (r["status"], r["progress"]) for r in s.http.get("/runs").json["runs"]}
+            equal(rows, want)
+            equal({run_id: (s.get(run_id)["status"], s.get(run_id)["progress"]) for run_id in want}, want)
+            s.restart()
 
 
 @test("items_are_followed_from_one_that_is_known", "RCH-08")
@@ -190,6 +218,26 @@ def resync():
             with s.channel(name, header=first.id) as ch:  # as a browser comes back
                 e = ch.until(lambda e: True)[-1]
                 equal((e.name, e.data["run_id"]), (name, run_id))
+
+
+@test("a_reader_of_one_run_that_resyncs_reads_no_other_run", "RCH-02 RCH-03")
+def resync_of_one():
+    with Lab() as s:
+        with s.channel("runs") as ch:
+            over = s.begin("echo", {"say": 1})
+            old = until_end(ch, over)[-1].id
+        run_id = s.begin("gate", {"file": s.file("gate")})
+        s.stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(s.data, "uar.db"))) as db, db:
+            db.execute("UPDATE runs SET attempt = 7 WHERE run_id = ?", (over,))  # not what its checksum says
+        s.start()
+        with s.channel("runs", header=old, run_id=run_id) as ch:
+            seen = ch.until(lambda e: e.id)
+            equal([e.name for e in seen], ["resync", "snapshot", "resynced"])
+            equal(seen[1].data["run_id"], run_id)
+        with s.channel("runs", header=old) as ch:
+            equal(ch.all()[-1].name, "lagged", "the damaged row is seen by a reader of all runs")
+        s.open_gate()
 
 
 @test("the_channel_of_a_run_that_is_over_shows_its_state_and_ends", "RCH-03 RCH-04")

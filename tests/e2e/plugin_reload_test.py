@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 
-from lib import equal, main, refused, test, wait_until
+from lib import check, equal, main, refused, test, wait_until
 from lib.plugins import Lab, write_plugin
 from lib.server import ROOT
 
@@ -48,10 +48,13 @@ plugin.run()
         equal(result(s.begin("e", plugin="p")), "1")
         at_work = s.begin("e", {"file": s.file("gate")}, plugin="p")
         s.until(at_work, lambda r: r["progress"])
-        waits = s.begin("e", plugin="p")
+        waits, misfits = s.begin("e", {"file": "/"}, plugin="p"), s.begin("e", plugin="p")
         write("2", entries=[{"id": "e", "args_schema": {"required": ["file"]}}, {"id": "f"}])
         installed({("p", "e", "2"), ("p", "f", "2")})
         equal(result(waits), "2", "one that waited for a place goes to the new one")
+        r = s.done(misfits)
+        equal((r["status"], r["error"]["code"], r["error"]["details"]["retriable"]), ("failed", "VALIDATION_ERROR", False))
+        check("/args" in r["error"]["message"] and "file" in r["error"]["message"] and "has changed" in r["error"]["message"], r)
         equal(result(s.begin("f", plugin="p")), "2")
         refused(s.post_run("e", plugin="p"), 400, "VALIDATION_ERROR")
         equal(s.get(at_work)["status"], "running")

@@ -144,6 +144,12 @@ def many_refs():
         equal((kept["status"], all_refs(s, kept)), ("succeeded", ids[::-1]), "as keep named them")
         broken = s.play("many", {"n": 257, "keep": True, "fail": True})
         equal((broken["status"], broken["error"]["code"], len(all_refs(s, broken))), ("failed", "PLUGIN_ERROR", 257))
+        stopped = s.begin("many", {"n": 257, "keep": True, "wait": True})
+        s.until(stopped, lambda r: r["progress"])
+        equal(s.get(stopped)["result_refs"], [], "nothing before the end")
+        s.stop_run(stopped)
+        stopped = s.done(stopped)
+        equal((stopped["status"], len(all_refs(s, stopped))), ("canceled", 257))
         equal(check_session(s.session_events(whole["run_id"])), {whole["run_id"]: True})
         s.restart()
         equal(s.get(whole["run_id"]), whole)
@@ -284,6 +290,9 @@ def sync():
         t = s.post_run("fails", path="/plugin/trigger")
         equal((t.status, t.json["success"], t.json["error"]["code"]), (200, False, "QUOTA"))
         equal((t.json["data"], t.json["status"]), (None, "failed"))
+        t = s.post_run("nobody", path="/plugin/trigger")
+        refused(t, 404, "NOT_FOUND")
+        check("success" not in t.json and t.json["status"] == 404, "no run, no envelope", t.body)
     with Lab(sync_wait_seconds=1) as s:
         a = s.post_run("gate", {"file": s.file("gate")}, mode="sync")
         check(a.status == 202 and a.json["status"] in ("queued", "running"), a.body)
@@ -296,12 +305,51 @@ def sync():
         refused(s.post_run("echo", {"say": 1}, path="/plugin/trigger"), 404, "NOT_FOUND")
 
 
+@test("the_envelope_of_a_trigger_has_all_members_whatever_became_of_the_run", "API-25")
+def envelopes():
+    def trigger(s, entry, args=None, **more):
+        a = s.post_run(entry, args, path="/plugin/trigger", **more)
+        equal(set(a.json), {"success", "data", "error", "run_id", "status"}, a.body)
+        j = a.json
+        equal(j["status"], s.get(j["run_id"])["status"])
+        return a.status, j["success"], j["data"], (j["error"] or {}).get("code"), j["status"]
+
+    with Lab(sync_wait_seconds="10m") as s:
+        ended = (200, True, "x", None, "succeeded")
+        equal([trigger(s, "echo", {"say": "x"}, idempotency_key="k") for _ in range(2)], [ended] * 2, "also of one that is over")
+        equal(trigger(s, "echo", {"say": None}), (200, True, None, None, "succeeded"))
+        equal(trigger(s, "raises"), (200, False, None, "PLUGIN_ERROR", "failed"))
+        equal(trigger(s, "quick"), (200, False, None, "TIMEOUT", "timeout"))
+
+        def at_work():
+            found = s.http.get("/runs?status=running").json["runs"]
+            return found and found[0]["run_id"]
+        answers = all_of([lambda: trigger(s, "gate", {"file": s.file("never")}), lambda: s.stop_run(wait_until(at_work))])
+        equal(answers[0], (200, False, None, "CANCELED", "canceled"))
+        # the server stops while somebody waits: the run goes on after it
+        answers = all_of([lambda: s.post_run("gate", {"file": s.file("gate")}, path="/plugin/trigger"),
+                          lambda: (s.until(wait_until(at_work), lambda r: r["progress"]), s.stop())])
+        run_id = answers[0].json["run_id"]
+        equal((answers[0].status, answers[0].json),
+              (202, {"success": None, "data": None, "error": None, "run_id": run_id, "status": "running"}))
+        s.start()
+        s.open_gate()
+        equal(s.done(run_id)["status"], "succeeded")
+    with Lab(sync_wait_seconds=1) as s:
+        places = [s.begin("gate", {"file": s.file("gate")}) for _ in range(16)]
+        for run_id in places:
+            s.until(run_id, lambda r: r["progress"])
+        equal(trigger(s, "echo", {"say": 1}), (202, None, None, None, "queued"), "it waits for a place")
+        s.open_gate()
+
+
 @test("a_key_that_created_a_run_retries_none", "RUN-41 RUN-43")
 def used_keys():
     with Lab() as s:
         first = s.begin("echo", {"say": 1}, idempotency_key="k")
         s.done(first)
         refused(s.http.post(f"/runs/{first}/retry", {"idempotency_key": "k"}), 409, "CONFLICT")
+        refused(s.http.post(f"/runs/{first}/retry", {}, headers={"Idempotency-Key": "k"}), 409, "CONFLICT")
         again = s.http.post(f"/runs/{first}/retry", {"idempotency_key": "r"})
         equal(again.status, 202, again.body)
         s.done(again.json["run_id"])
@@ -315,7 +363,7 @@ def used_keys():
 @test("foreign_ids_are_any_visible_characters", "RUN-11 OBS-02")
 def foreign_ids():
     with Lab() as s:
-        for foreign in ("x", "00-ABC/def?~" + "!" * 116):
+        for foreign in ("x", "00-ABC/def?~" + "!" * 116, "a" * 31, "a" * 33, "A" * 32, "g" * 32):
             run_id = s.begin("context", task_id=foreign, trace_id=foreign)
             r = s.done(run_id)
             equal((r["status"], r["task_id"], r["trace_id"]), ("succeeded", foreign, foreign))
@@ -328,6 +376,10 @@ def foreign_ids():
             equal(s.done(again)["trace_id"], foreign, "another attempt")
             equal([r["run_id"] for r in s.http.get("/runs?" + urlencode({"task_id": foreign})).json["runs"]],
                   [again, run_id])
+        run_id = s.begin("context", trace_id="0af7651916cd43dd8448eb211c80319c")
+        s.done(run_id)
+        of_run = [e.data for e in s.session_events(run_id) if "run_id" in e.data]
+        equal({e.get("trace_id") for e in of_run}, {"0af7651916cd43dd8448eb211c80319c"}, "one of theirs stands there")
         agent = s.http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "hi"}, "trace_id": "t-1"})
         s.events(agent.json["run_id"])
         equal(s.items(agent.json["run_id"])["items"][-1]["metadata"], {"trace_id": "t-1"})
@@ -336,6 +388,21 @@ def foreign_ids():
         s.restart()
         s.open_gate()
         equal(s.done(gate)["trace_id"], "after-a", "read back from the log")
+
+
+@test("foreign_ids_that_cannot_be_are_refused_at_every_door", "ERR-05")
+def no_foreign_ids():
+    with Lab() as s:
+        entry = {"plugin_id": "lab", "entry_id": "echo", "args": {"say": 1}}
+        doors = (("/runs", entry), ("/plugin/trigger", entry), ("/api/runs", {"agent_id": "echo", "inputs": {"message": "x"}}))
+        for bad in ("", " ", "two words", "tab\t", "line\n", "\x7f", "\x01", "\u00e4", "\U0001f600", "x" * 129, 7, ["x"]):
+            for path, body in doors:
+                for key in ("task_id", "trace_id"):
+                    p = refused(s.http.post(path, {**body, key: bad}), 400, "VALIDATION_ERROR", "/" + key)
+                    check("1 to 128 visible ASCII characters" in p["detail"] or not isinstance(bad, str), p)
+            turn = {"agent_id": "echo", "input": [{"type": "text", "text": "x"}], "options": {"trace_id": bad}}
+            refused(s.http.post("/api/control/submit_turn", turn), 400, "VALIDATION_ERROR", "/options/trace_id")
+        equal(s.http.get("/runs").json["runs"], [])
 
 
 @test("one_key_is_one_run", "RUN-40 RUN-41 RUN-43")
@@ -504,6 +571,19 @@ def context():
         equal(seen["cwd"], os.path.join(LAB, "lab"))
         line = [x for x in s.log().splitlines() if "a line of the log" in x][0]
         check(run_id in line and trace in line and "plugin_id=lab" in line, line)
+
+
+@test("a_handler_sees_that_it_may_have_been_called_before", "PLUG-01")
+def called_before():
+    with Lab() as s:
+        run_id = s.begin("gate", {"file": s.file("gate")})
+        equal(s.until(run_id, lambda r: r["progress"])["message"], "at the gate")
+        s.restart()
+        s.until(run_id, lambda r: r["message"] == "at the gate again")
+        s.open_gate()
+        s.done(run_id)
+        again = s.http.post(f"/runs/{run_id}/retry", {}).json["run_id"]
+        equal(s.done(again)["message"], "at the gate", "another attempt is called for the first time")
 
 
 @test("a_run_waits_until_the_plugin_has_a_place", "MIG-03 RUN-34")

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 """The server as a process: a log that nobody reads, limits of the system, signals at any time."""
 import contextlib
+import http.client
 import json
 import os
 import resource
 import signal
 import subprocess
 import tempfile
+from urllib.parse import urlsplit
 
 from lib import SAFETY, UAR, check, equal, main, run_uar, test, wait_until
+from lib.agents import AgentServer, scripted
 from lib.check import readable
 from lib.client import Client
 from lib.server import clean_environment
+from lib.services import Service
 
 
 @contextlib.contextmanager
@@ -63,6 +67,13 @@ def file_limit():
             if a.status != 202:
                 break
         equal((a.status, a.json["code"]), (507, "STORAGE_FULL"))
+        for n in (3000, 20000):  # small writes may pass between
+            refusals = 0
+            while refusals < 5:
+                a = http.post("/api/runs", {"agent_id": "echo", "inputs": {"message": "x" * n}})
+                if a.status != 202:
+                    refusals += 1
+                    equal(http.get("/ready").status, 503)
         equal(http.get("/api/runs").status, 200)  # what is there can be read
         proc.terminate()
         equal(proc.wait(SAFETY), 0)
@@ -82,6 +93,60 @@ def few_descriptors():
                 check("out of memory" not in err, n, err)
                 check("url" in told or (proc.returncode == 1 and "oo many open files" in told["error"]), n, told, err)
             check(n > 8 or ("error" in told and "ulimit -n" in told["error"]), told)
+
+
+@contextlib.contextmanager
+def no_descriptors(pid):
+    """The process gets no further one meanwhile."""
+    before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    there = {int(n) for n in os.listdir(f"/proc/{pid}/fd")}
+    lowest = min(set(range(len(there) + 1)) - there)
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (lowest, before[1]))
+    try:
+        yield
+    finally:
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+
+
+def call(name, **args):
+    return f"tool {name} {json.dumps(args)}"
+
+
+@test("a_tool_of_any_kind_without_descriptors_may_be_tried_again", "")
+def tools_without_descriptors():
+    env = {"UAR_OUTBOUND_ALLOW": "127.0.0.1"}
+    with Service() as web:
+        made = scripted("shop", {"http": [{"name": "text", "url": web.url + "/text"}]},
+                        allow=["http:*", "internal:fs.*", "process:*"])
+        with AgentServer(made, env=env, process_tools="workspace_write") as s:
+            s.finish(s.create("shop", call("fs.list")))
+            kept = http.client.HTTPConnection(urlsplit(s.url).netloc, timeout=SAFETY)
+
+            def ask(method, path, body=None):
+                kept.request(method, path, body and json.dumps(body), {"Authorization": "Bearer " + s.token,
+                                                                       "Content-Type": "application/json"})
+                return json.loads(kept.getresponse().read())
+            ask("GET", "/health")
+            with no_descriptors(s.pid):
+                lines = [call("fs.list"), call("text"), call("process__run", argv=["true"])]
+                run_id = ask("POST", "/api/runs", {"agent_id": "shop", "inputs": {"message": "\n".join(lines)}})["run_id"]
+
+                def over():
+                    r = ask("GET", "/api/runs/" + run_id)
+                    for a in r.get("actions") or []:
+                        ask("POST", "/api/control/respond_action", {"action_id": a["action_id"], "decision": "allow"})
+                    return r["status"] == "succeeded"
+                wait_until(over, "the model has heard of all of them")
+            kept.close()
+            for _ in range(2):
+                run_again = s.create("shop", call("text"))
+                s.finish(run_again)
+                equal([e.data["type"] for e in s.session_events(run_again) if e.data["type"] in ("tool.result", "tool.failed")],
+                      ["tool.result"], "it may, and goes well")
+            failed = [e.data["payload"] for e in s.session_events(run_id)
+                      if e.data["type"] == "tool.failed"]
+            equal([(f["tool_name"], f["retryable"]) for f in failed],
+                  [("fs.list", True), ("text", True), ("process.run", True)], failed)
 
 
 def started(root, n):

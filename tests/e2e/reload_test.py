@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import socket
+import tempfile
 
 from lib import Provider, Server, check, connect, equal, main, test, wait_until
 from lib.client import host_of
@@ -88,6 +89,7 @@ def requests_of(s):
 
 def denied_from_now_on(s, _):
     """The change is a fact before it decides about a call."""
+    wait_until(lambda: s.http.get("/api/sessions/uar.registry/events?stored=1").status == 200, "the first fact of its session")
     with s.session_stream("uar.registry") as stream:
         fact = stream.until(lambda e: e.data["type"] == "policy.changed")[-1].data
     check_payload(fact)
@@ -146,6 +148,57 @@ def fixed():
         wait_until(lambda: s.log().count("config.changed") == 3, "three are named")
         equal(s.log().count("at next start"), 3, s.log())
         os.unlink(os.path.join(s.data, "config.json"))
+
+
+AGENT = """version: "1.0"
+kind: agent
+id: poet
+metadata: {title: %s}
+runtime: {entry: llm.chat}
+"""
+SKILL = """---
+name: nuts
+description: %s
+---
+Crack them.
+"""
+PLUGIN = '{"id": "p", "version": "%s", "command": ["true"], "entries": [{"id": "e"}]}'
+
+
+@test("definitions_and_manifests_are_read_again_without_a_watch", "")
+def unwatched():
+    """Files are changed by other names that they have elsewhere: a watch of their folders does not see that."""
+    def place(name, text):
+        path, other = os.path.join(s.data, name), os.path.join(aside, name.replace("/", "-"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(other, "w") as f:
+            f.write(text)
+        os.link(other, path)
+
+    def change(name, text):
+        with open(os.path.join(aside, name.replace("/", "-")), "w") as f:
+            f.write(text)
+
+    def seen():
+        agents = {a["agent_id"]: a["title"] for a in s.http.get("/api/agents").json["agents"]}
+        skills = {k["skill_id"]: k["description"] for k in s.http.get("/api/skills").json["skills"]}
+        plugins = {e["plugin_id"]: e["version"] for e in s.http.get("/plugins").json["entries"]}
+        return agents["poet"], skills["nuts"], plugins["p"]
+
+    files = (("agents/poet.yaml", AGENT), ("skills/nuts/SKILL.md", SKILL), ("plugins/p/plugin.json", PLUGIN))
+    with Server(start=False) as s:
+        os.makedirs(s.data, 0o700)
+        aside = tempfile.mkdtemp(prefix="aside-", dir=s.root)
+        for name, text in files:
+            place(name, text % "one")
+        s.start()
+        equal(seen(), ("one",) * 3)
+        for name, text in files:
+            change(name, text % "two")
+        s.finish(s.create("echo", "hi"))
+        equal(seen(), ("one",) * 3, "nobody has looked")
+        s.proc.send_signal(signal.SIGHUP)
+        wait_until(lambda: seen() == ("two",) * 3, "all of it is read again")
 
 
 main()

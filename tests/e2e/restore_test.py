@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """A data directory that was restored from an older copy, or copied: clients are told."""
+import itertools
 import os
 import shutil
 import subprocess
@@ -78,6 +79,31 @@ def older_copy():
             s.start()
 
 
+@test("a_whole_directory_that_is_copied_back_is_a_new_incarnation", "")
+def copied_back():
+    """As an operator does it: cp -a writes into the files that are there, uar.mark among them."""
+    with Server() as s:
+        both = s.create("echo", "both")
+        s.finish(both)
+        equal(s.stop(), 0)
+        backup = os.path.join(s.root, "backup")
+        subprocess.run(["cp", "-a", s.data, backup], check=True)
+        s.start()
+        lost = s.create("echo", "lost")
+        s.finish(lost)
+        equal(s.stop(), 0)
+        subprocess.run(["cp", "-a", os.path.join(backup, "."), s.data], check=True)
+        equal(run_uar("check", "--data", s.data).returncode, 0)
+        s.start()
+        check("store.put_back" in s.log(), s.log())
+        now = incarnation(s)
+        check(now > 1, now)
+        equal(s.http.get("/api/runs/" + lost).status, 404)
+        check(s.events(both)[0].id.startswith(f"{now}-"), "ids carry the incarnation")
+        s.restart()
+        equal(incarnation(s), now, "once is enough")
+
+
 @test("a_cursor_of_another_incarnation_starts_again", "SSE-10")
 def other_cursor():
     s, both, _, backup = forked()
@@ -106,6 +132,94 @@ def other_cursor():
             equal(next(iter(stream)).id, f"{now}-1")
         for bad in ("x", "1-3", f"{now}-", f"{now}-1-1"):
             refused(s.http.get(f"/api/runs/{both}/stream?after={bad}"), 400, "VALIDATION_ERROR", "?after")
+
+
+DIALECTS = ("ag-ui/runs/{}/stream", "ag-ui/runs/{}/stream?protocol_version=0", "ag-ui/runs/{}/stream?dialect=chunks",
+            "a2ui/runs/{}/stream")
+
+
+def shown(s, path, cursor=None, how="Last-Event-ID"):
+    headers = {"Last-Event-ID": cursor} if cursor and how == "Last-Event-ID" else {}
+    query = f"{'&' if '?' in path else '?'}{how}={cursor}" if cursor and not headers else ""
+    with Stream(s.url, "/api/" + path + query, s.token, headers) as stream:
+        return stream.all()
+
+
+@test("frames_of_dialects_start_again_as_well", "")
+def dialects():
+    s, both, _, backup = forked()
+    with s:
+        paths = [d.format(both) for d in DIALECTS]
+        old = [shown(s, path) for path in paths]
+        for events in old:
+            check(all("-" not in str(e.id) for e in events), "the first incarnation has bare numbers", events)
+        equal(s.stop(), 0)
+        restore(s, backup)
+        s.start()
+        now = incarnation(s)
+        for path, before in zip(paths, old):
+            new = shown(s, path)
+            equal([str(e.id) for e in new], [f"{now}-{e.id}" for e in before if e.id], path)
+            for cursor in (str(before[1].id), "9999.1", f"{now + 5}-{before[1].id}"):
+                for how in ("Last-Event-ID", "after", "last_event_id"):
+                    first, *rest = shown(s, path, cursor, how)
+                    equal((first.name, first.data["code"], first.id or None), ("resync", "RESYNC", None), path)
+                    equal((first.data["requested"], first.data["used"]), (cursor, f"{now}-0"))
+                    equal([e.key() for e in rest], [e.key() for e in new], (path, cursor, how))
+            rest = shown(s, path, new[-2].id)
+            equal(rest[-1].key(), new[-1].key(), "one of this incarnation")
+            check("resync" not in [e.name for e in rest], path, rest)
+            refused(s.http.get(f"/api/{path}", headers={"Last-Event-ID": "1-3.1"}), 400, "VALIDATION_ERROR", "Last-Event-ID")
+        binary = {"Accept": "application/vnd.ag-ui.event+proto", "Last-Event-ID": "2.1"}
+        refused(s.http.get(f"/api/{paths[0]}", headers=binary), 410, "RESYNC", "Last-Event-ID")
+
+
+@test("a_task_of_a2a_that_is_subscribed_to_anew_says_so", "")
+def a2a_task():
+    with Server(scripted_token_ms=60000) as s:
+        task = s.create("demo", "hello")
+        wait_until(lambda: s.record(task)["status"] == "running", "it is at work")
+        s.kill()
+        backup = files(s)
+        s.start()
+        s.kill()
+        restore(s, backup, in_place=False)
+        s.start()
+        now = incarnation(s)
+        check(now > 1, now)
+        path = f"/a2a/demo/tasks/{task}:subscribe"
+        a = s.http.get(path, headers={"Last-Event-ID": "1.1", "A2A-Version": "1.0"})
+        equal(a.status, 400, "as the protocol says what is wrong")
+        check("of another history" in a.json["error"]["message"], a.body)
+        with s.stream(task) as stream:
+            seen = stream.next().id
+        check(seen.startswith(f"{now}-"), seen)
+        with Stream(s.url, path, s.token, {"Last-Event-ID": seen, "A2A-Version": "1.0"}) as stream:
+            equal(stream.next().data["task"]["id"], task)
+        s.cancel(task)
+
+
+@test("windows_of_sessions_and_streams_of_mcp_are_refused", "")
+def windows():
+    with Server() as s:
+        both = s.create("echo", "both")
+        s.finish(both)
+        window = f"/api/sessions/{s.record(both)['session_id']}"
+        old = s.http.get(window).json["cursor"]
+        events = s.http.post("/api/mcp/sessions", {}).json["events_url"]
+        equal(s.stop(), 0)
+        backup = files(s)
+        s.start()
+        s.finish(s.create("echo", "lost"))
+        equal(s.stop(), 0)
+        restore(s, backup)
+        s.start()
+        now = incarnation(s)
+        equal(s.http.get(window).json["cursor"], f"{now}-{old}")
+        equal(s.http.get(f"{window}?cursor={now}-{old}").status, 200)
+        for cursor in (old, f"{now + 5}-3"):
+            refused(s.http.get(f"{window}?cursor={cursor}"), 410, "RESYNC", "?cursor")
+            refused(s.http.get(f"{events}?after={cursor}"), 410, "RESYNC", "?after")
 
 
 @test("inboxes_and_items_start_again_as_well", "")
@@ -160,11 +274,13 @@ def copied():
 
 @test("a_log_that_lost_its_end_after_a_kill_is_told", "")
 def lost_tail():
-    for cut in (0, 32):
+    """In a data directory that has had a stop, and in a young one whose uar.db is empty still."""
+    for young, cut in itertools.product((False, True), (0, 32, None)):
         with Server() as s:
-            s.finish(s.create("echo", "first"))
-            equal(s.stop(), 0)
-            s.start()
+            if not young:
+                s.finish(s.create("echo", "first"))
+                equal(s.stop(), 0)
+                s.start()
             run_id = s.create("echo", "second")
             s.finish(run_id)
             mark = os.path.join(s.data, "uar.mark")
@@ -174,17 +290,20 @@ def lost_tail():
             def marked():
                 """A few commits over a second: with many the log would be folded into the file."""
                 nonlocal looks
-                if looks % 20 == 0:
+                if looks % (100 if young else 20) == 0:
                     s.create("echo", "again")
                 looks += 1
                 return os.stat(mark).st_mtime_ns > before
             wait_until(marked, "the mark follows within a second or so")
             s.kill()
             wal = os.path.join(s.data, "uar.db-wal")
-            with open(wal, "r+b") as f:
-                f.truncate(cut)
+            if cut is None:
+                os.unlink(wal)
+            else:
+                os.truncate(wal, cut)
             p = run_uar("check", "--data", s.data)
-            check(p.returncode == 1 and "the end of uar.db-wal is missing" in p.stderr, p)
+            told = "was acknowledged, and there is no log" if young else "the end of uar.db-wal is missing"
+            check(p.returncode == 1 and told in p.stderr, p)
             s.start()
             check("store.tail_missing" in s.log(), s.log())
             check(incarnation(s) > 1)

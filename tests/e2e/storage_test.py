@@ -722,7 +722,7 @@ def unix_paths():
                 equal(s.url, "unix:" + quote(path))
                 with open(os.path.join(s.data, "server.json")) as f:
                     equal(json.load(f)["url"], s.url)
-                out = run_uar("health", "--json", "--data", s.data, home=s.root)
+                out = run_uar("health", "--json", "--data", s.ready().data, home=s.root)
                 equal(json.loads(out.stdout), {"url": s.url, "alive": True, "ready": True}, out)
                 out = run_uar("run", "echo", "found", "--data", s.data, home=s.root)
                 check(out.returncode == 0 and "found" in out.stdout, out)

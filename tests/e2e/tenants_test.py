@@ -444,7 +444,8 @@ def session_keys():
         watch = "/channels/runs?run_id=%s&run_token=%s"
         with_token = Stream(s.url, watch % (a["run_id"], a["run_token"]), "", {"Authorization": None})
         with_token.close()
-        for run_id, token in ((b["run_id"], a["run_token"]), (a["run_id"], b["run_token"]), (a["run_id"], a["run_token"][:-1] + "0"),
+        damaged = a["run_token"][:-1] + ("1" if a["run_token"].endswith("0") else "0")
+        for run_id, token in ((b["run_id"], a["run_token"]), (a["run_id"], b["run_token"]), (a["run_id"], damaged),
                               (a["run_id"], a["run_token"].partition(".")[0] + "." + a["run_token"].rpartition(".")[2])):
             refused(s.http.send("GET", watch % (run_id, token), token=False), 401, "UNAUTHORIZED")
         opened = rpc(alice, "initialize", protocolVersion="2025-11-25", capabilities={}, clientInfo={"name": "t", "version": "1"})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The checks must be able to fail: each is run on a small tree with a fault in it."""
-# time limit: 150 s, it builds small projects and links every room by itself
+# time limit: 200 s, it builds small projects, links every room by itself and waits for what hangs
 import glob
 import os
 import re
@@ -278,6 +278,23 @@ def _():
         says(t, "conformance", "gone is no test")
 
 
+@test("a_skip_that_nobody_expected_fails", "")
+def _():
+    """Also of a test that proves no requirement: what it was written for is not shown then."""
+    with Tree() as t:
+        t.write("src/base/a_test.c", 'TEST(one, "")\n{\n}\n')
+        t.write("tests/e2e/b_test.py", '@test("two", "")\n')
+        one, two = (f"skipped\t{name}\t\tno disk\n" for name in ("src/base/a_test.c:one", "tests/e2e/b_test.py:two"))
+        t.write("build/test-results.tsv", one)
+        says(t, "conformance", "src/base/a_test.c: one was skipped: no disk")
+        t.write("tests/expected-skips.tsv", "src/base/a_test.c:one\tno such disk in a container\n")
+        content(t, "conformance")
+        t.write("build/test-results.tsv", one + two)
+        says(t, "conformance", "tests/e2e/b_test.py: two was skipped: no disk", "--check")
+        t.write("build/asan/test-results.tsv", two.replace("skipped", "ok"))
+        content(t, "conformance", "--check")
+
+
 @test("a_test_of_both_stores_must_pass_in_both", "")
 def _():
     with Tree() as t:
@@ -372,6 +389,32 @@ def _():
             time.sleep(0.01)
 
 
+@test("a_program_has_the_limit_of_its_kind_unless_it_says_why", "")
+def _():
+    """60 s and 180 s, a fiftieth of them here."""
+    hang = "import time\nprint('ok one []', flush=True)\ntime.sleep(1000)\n"
+    program = "#!/bin/sh\necho 'ok one []'\nexec sleep 1000\n"
+    reason = "time limit: 500 s, it waits for a disk"
+    cases = (("build/tests/src/base/a_test", program, "", "1 s"),
+             ("build/tests/src/base/b_test", program, f"/* b_test.c - b.\n * {reason} */\n", "10 s"),
+             ("build/tests/src/base/c_test", program, "/* time limit: 500 s */\n", "1 s"),
+             ("tests/e2e/a_test.py", hang, "", "4 s"), ("tests/e2e/b_test.py", f"# {reason}\n" + hang, "", "10 s"),
+             ("tests/e2e/c_test.py", "# time limit: 500 s\n" + hang, "", "4 s"))
+    with Tree() as t:
+        for path, text, source, _ in cases:
+            t.write(path, text)
+            os.chmod(f"{t.path}/{path}", 0o755)
+            if source:
+                t.write(path.removeprefix("build/tests/") + ".c", source)
+        code, out = t.run("run-tests", *(c[0] for c in cases), TEST_PATIENCE="0.02", TEST_JOBS="6")
+        lines = out.splitlines()
+        assert code == 1 and lines[-1] == "6 passed, 6 failed, 0 skipped", out
+        for path, _, _, limit in cases:
+            name = path.rpartition("/")[2]
+            assert any(name in line and f"killed: it had not ended within {limit}; it hung after one" in line
+                       for line in lines[-7:-1]), (name, limit, out)
+
+
 @test("what_a_test_leaves_behind_keeps_nobody_waiting", "")
 def _():
     with Tree() as t:
@@ -397,6 +440,23 @@ def _():
                 assert code == 1 and out.startswith("playwright-core@") and out.endswith(wanted + "\n"), out
             # The second time it only remembers.
             assert t.read("calls").split() == ["view", "install"][:1 + ("install" in wanted)], t.read("calls")
+
+
+@test("a_test_whose_packages_cannot_be_had_is_skipped_with_the_reason", "")
+def _():
+    """Within a minute, though npm would try for a quarter of an hour."""
+    with Tree() as t:
+        t.write("bin/npm", "#!/bin/sh\nexec sleep 1000\n")
+        os.chmod(f"{t.path}/bin/npm", 0o755)
+        env = {k: v for k, v in os.environ.items() if k not in ("AGENT_API_REAL", "NPM_SECONDS", "BUILD")}
+        done = subprocess.run([sys.executable, f"{ROOT}/tests/e2e/real_agents_test.py"], text=True, check=False, timeout=60,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              env={**env, "PATH": f"{t.path}/bin:{env['PATH']}", "XDG_CACHE_HOME": f"{t.path}/cache"})
+        lines = [line for line in done.stdout.splitlines() if line.startswith(("ok ", "not ok ", "skipped "))]
+        assert done.returncode == 0 and len(lines) > 5, done.stdout
+        assert all(re.fullmatch(r"skipped \w+ \[.*\] # \S+ could not be had: npm view took more than 10 s"
+                                r"|skipped .* # no recorded agents for this processor", line)
+                   for line in lines), done.stdout
 
 
 @test("packages_are_installed_once", "")
@@ -642,7 +702,13 @@ def _():
 
 def main():
     failed = False
+    wanted = sys.argv[1:]
+    unknown = set(wanted) - {name for name, _, _ in tests}
+    if unknown:
+        sys.exit(f"no such test: {', '.join(sorted(unknown))}")
     for name, ids, fn in tests:
+        if wanted and name not in wanted:
+            continue
         try:
             fn()
             print(f"ok {name} [{ids}]", flush=True)

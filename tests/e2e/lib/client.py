@@ -6,7 +6,7 @@ import socket
 import time
 from urllib.parse import unquote_to_bytes, urlsplit
 
-from lib.check import SAFETY
+from lib.check import SAFETY, check
 
 
 def connect(url, timeout=SAFETY):
@@ -42,6 +42,7 @@ def send_raw(url, data):
         return out
 
 
+PLACES = re.compile(r"(?<![\w.:/-])/(?:tmp|home|root|usr|etc|var|opt|proc|srv|mnt)/[^\s\"',;)]*")
 STARTING = re.compile(rb"(?:keys|definitions) are being read")
 
 
@@ -98,9 +99,21 @@ class Client:
                 conn.putheader(key, value)
             conn.endheaders(body)
             r = conn.getresponse()
-            return Answer(r.status, r.getheaders(), r.read())
+            a = Answer(r.status, r.getheaders(), r.read())
+            self.check_places(a, path, body)
+            return a
         finally:
             conn.close()
+
+    @staticmethod
+    def check_places(a, path, body):
+        """A problem says nothing of where files lie, unless the request did."""
+        if a.headers.get("content-type") != "application/problem+json" or not a.body:
+            return
+        asked = unquote_to_bytes(path) + (body or b"")
+        for key in ("title", "detail", "where"):  # the rest is what others said, as an agent's question
+            for found in PLACES.findall(a.json.get(key) or ""):
+                check(found.encode() in asked, "a problem names a place", found, a.body)
 
     def get(self, path, **more):
         return self.send("GET", path, **more)

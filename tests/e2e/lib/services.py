@@ -1,48 +1,27 @@
 """A web service for tools of agents: it remembers what it was asked, and some paths misbehave."""
 import base64
-import http.server
 import json
 import threading
 from urllib.parse import quote
 
+from lib.web import Quiet, Web
 
-class Service(http.server.ThreadingHTTPServer):
+
+class Service(Web):
     """Remembers what it was asked; some paths misbehave."""
-    daemon_threads = True
 
     def __init__(self):
-        super().__init__(("127.0.0.1", 0), Handler)
         self.seen, self.busy, self.peak = [], 0, 0
         self.documents = {}  # path: text, kind
-        self.lock = threading.Condition()
         self.gate = threading.Event()
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def __enter__(self):
-        return self
+        super().__init__(Handler)
 
     def __exit__(self, *_):
         self.gate.set()
-        self.shutdown()
-        self.server_close()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server_address[1]}"
+        super().__exit__()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
-    def handle(self):
-        try:
-            super().handle()
-        except ConnectionError:
-            pass  # the client had enough
-
+class Handler(Quiet):
     def answer(self, status, body=b"", kind="application/json", **headers):
         self.send_response(status)
         self.send_header("Content-Type", kind)

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import os
+import resource
 import sys
 import threading
 
@@ -51,6 +52,10 @@ def many(ctx, args):
         ctx.run.keep(*reversed(ids))
     if args.get("fail"):
         raise PluginError("after the items")
+    if args.get("wait"):
+        ctx.run.progress(0.5)
+        ctx.run.flag.wait()
+        raise RunCancelled()
 
 
 @plugin.entry("burst")
@@ -73,7 +78,7 @@ def gate(ctx, args):
     mark(args, ctx)
     if "export" in args:
         ctx.run.export_text(args["export"])
-    ctx.run.progress(0.5, "at the gate")
+    ctx.run.progress(0.5, "at the gate again" if ctx.run.restarted else "at the gate")
     wait_for(ctx, args)
     return "through"
 
@@ -241,6 +246,20 @@ def chatter(ctx, args):
 def late_for_ever(ctx, args):
     ctx.run.progress(0.1)
     threading.Event().wait()  # which nobody sets
+
+
+@plugin.entry("pours")
+def pours(ctx, args):
+    """One output of so many MiB, each with its number, and the most memory it took to make it."""
+    block = bytearray(1 << 20)
+
+    def blocks():
+        for i in range(args["mib"]):
+            block[:8] = i.to_bytes(8, "big")
+            yield bytes(block)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    ctx.run.export_stream(blocks())
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 
 
 @plugin.entry("fills")
