@@ -181,7 +181,7 @@ quick: ## build, and the tests of what has changed since main (tools/quick)
 	@BUILD=$(BUILD) tools/quick
 
 # Some wait for children or for the disk: one more at a time than there are cores.
-UNIT_LONG := $(filter %/backend/real_test %/backend/process_test %/fault_test %/verify_test %_sim_test,$(TEST_BIN))
+UNIT_LONG := $(filter %/backend/real_test %/backend/process_test %/backend/supervisor_test %/fault_test %/verify_test %_sim_test,$(TEST_BIN))
 RUN_UNIT  := BUILD=$(BUILD) TEST_JOBS=$${TEST_JOBS:-$$(($$(nproc) + 1))} tools/run-tests
 unit: $(TEST_BIN) ## unit tests and the simulation, in this build (SAN= works)
 	@$(RUN_UNIT) $(UNIT_LONG) $(filter-out $(UNIT_LONG),$(TEST_BIN))

@@ -151,8 +151,7 @@ static void search(struct uar_kb *kb, enum uar_kb_mode mode, char (*queries)[200
 	tell(uar_kb_mode_names[mode], &s, cpu);
 }
 
-/* --- beside it ----------------------------------------------------------------------------------
- */
+/* --- beside it ------------------------------------------------------------------------------ */
 
 static void must(sqlite3 *db, int rc)
 {
