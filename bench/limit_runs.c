@@ -9,7 +9,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "lib/measure.h"
 #include "loop/loop.h"
 #include "store/store.h"

@@ -1,6 +1,5 @@
 /* answer.c - whether a final text is what its definition asks for. */
 #include "agent/prompt.h"
-#include "json/limits.h"
 #include "json/schema.h"
 
 bool uar_prompt_checks_answer(const struct uar_definition *def)

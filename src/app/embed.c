@@ -13,7 +13,8 @@
 #include "app/limits.h"
 #include "app/serve_int.h"
 #include "base/alloc.h"
-#include "event/limits.h"
+#include "http/limits.h"
+#include "json/limits.h"
 #include "read/stream.h"
 
 extern char **environ;

@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "core/limits.h"
+#include "core/sizes.h"
 #include "json/json.h"
 
 struct uar_question {

@@ -11,7 +11,6 @@
 #include "app/limits.h"
 #include "app/text.h"
 #include "core/redact.h"
-#include "json/limits.h"
 #include "json/schema.h"
 
 enum { SHOWN = 400, LINE = UAR_LIMIT_CLI_FIELD };

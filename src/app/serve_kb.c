@@ -1,5 +1,6 @@
 /* serve_kb.c - the knowledge of a server. */
 #include "app/serve_int.h"
+#include "json/limits.h"
 
 extern char **environ;
 

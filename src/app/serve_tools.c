@@ -3,6 +3,7 @@
 
 #include "app/definition_parts.h"
 #include "base/alloc.h"
+#include "json/limits.h"
 #include "tool/hook.h"
 #include "tool/http_source.h"
 #include "tool/process.h"

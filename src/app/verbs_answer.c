@@ -7,7 +7,6 @@
 #include "app/form.h"
 #include "app/limits.h"
 #include "app/text.h"
-#include "event/limits.h"
 #include "http/limits.h"
 
 enum { WORD = 64 };

@@ -7,6 +7,7 @@
 #include "app/limits.h"
 #include "app/remote.h"
 #include "base/file.h"
+#include "event/sizes.h"
 #include "evidence/evidence.h"
 #include "evidence/limits.h"
 #include "http/limits.h"

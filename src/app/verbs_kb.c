@@ -10,6 +10,7 @@
 #include "app/text.h"
 #include "base/base64.h"
 #include "base/file.h"
+#include "json/limits.h"
 #include "memory/limits.h"
 #include "memory/media.h"
 

@@ -3,6 +3,7 @@
 #include "app/limits.h"
 #include "app/remote.h"
 #include "app/text.h"
+#include "json/limits.h"
 
 #define KEYS "/api/admin/credentials"
 

@@ -3,7 +3,7 @@
 #include "app/limits.h"
 #include "app/remote.h"
 #include "app/text.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 enum { WORD = 96 };
 

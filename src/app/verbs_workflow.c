@@ -7,7 +7,6 @@
 #include "base/alloc.h"
 #include "base/file.h"
 #include "flow/flow.h"
-#include "json/limits.h"
 
 struct checked {
 	const char *file;

@@ -8,7 +8,7 @@
 
 #include "backend/child.h"
 #include "backend/map.h"
-#include "loop/limits.h"
+#include "loop/sizes.h"
 
 struct uab_times {
 	int64_t interrupt_us, terminate_us, kill_us, after_us, start_us, approval_us, idle_us;

@@ -2,7 +2,7 @@
  * exists. Messages name keys, never values. */
 #include "backend/cli.h"
 #include "backend/limits.h"
-#include "json/limits.h"
+#include "json/sizes.h"
 
 #include <sys/stat.h>
 

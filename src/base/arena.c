@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 
 enum { ALIGN = 16 }; /* enough for any type */
 

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/crc32c.h"
+#include "base/limits.h"
 #include "base/log.h"
 #include "base/map.h"
 #include "base/rand.h"

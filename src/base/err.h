@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/limits.h"
+#include "base/sizes.h"
 
 typedef enum uar_err {
 	UAR_OK = 0,

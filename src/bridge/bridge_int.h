@@ -7,9 +7,9 @@
 #include "agent_api/agent_api.h"
 #include "base/alloc.h"
 #include "bridge/bridge.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/jw.h"
-#include "loop/limits.h"
+#include "loop/sizes.h"
 #include "loop/poll.h"
 
 enum { BRIDGE_ID = 160 };

@@ -1,6 +1,6 @@
 /* channel_test.c - the facts of a message, each as the store would check it. */
 #include "core/core.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 #include "test.h"
 

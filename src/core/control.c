@@ -1,6 +1,8 @@
 /* control.c - the table of commands, and the road from a command to its handler. */
 #include "core/budget.h"
 #include "core/control_int.h"
+#include "core/limits.h"
+#include "event/limits.h"
 
 #define CMD(KIND, NAME, SCOPE, MODE, DOC) static const struct uar_field NAME##_fields[] = {
 #define O(CMD, TYPE, NAME, MAX, DOC)                                                               \

@@ -12,8 +12,8 @@
 #define UAR_CORE_CONTROL_H
 
 #include "core/core.h"
-#include "core/limits.h"
-#include "event/limits.h"
+#include "core/sizes.h"
+#include "event/sizes.h"
 #include "event/row.h"
 
 enum uar_control_kind {

@@ -4,6 +4,7 @@
  * and with what becomes of the tasks that wait for it, in one append behind the run's end. The
  * row says that an attempt is alive, so a start finds what was not settled. */
 #include "core/control_int.h"
+#include "core/limits.h"
 
 /* --- may it begin? --------------------------------------------------------------------------- */
 

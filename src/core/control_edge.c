@@ -4,6 +4,7 @@
  * "child" is "parent", and each is stored in one form only. A cycle of blocks is refused and
  * its path is named. */
 #include "core/control_int.h"
+#include "core/limits.h"
 
 enum { PATH_BYTES = 240 };
 

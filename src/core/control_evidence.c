@@ -1,5 +1,6 @@
 /* control_evidence.c - the fact that a document was exported from the log (evidence.changed). */
 #include "core/control_int.h"
+#include "core/limits.h"
 
 /* The first items of a list, as many as an event has room for, and how many there are. */
 static void put_first(struct ctl *c, struct uar_jw *w, const char *key, uar_str list)

@@ -3,6 +3,7 @@
  * Nothing is deleted. A fork is a thread whose row names the turn up to which it shares its
  * parent's; a rollback is a pair of events that says which turns no longer count. */
 #include "core/control_int.h"
+#include "core/limits.h"
 
 static bool turn_is_usable(struct ctl *c)
 {

@@ -6,6 +6,7 @@
  * id that the item's row names: doing it again does nothing. */
 #include "core/control_int.h"
 
+#include "core/limits.h"
 #include "json/schema.h"
 
 enum { PROGRESS_STEPS = 100, LISTED_ITEMS = 100 };

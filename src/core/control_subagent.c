@@ -7,6 +7,7 @@
  * the run is over. The thread's id names the child, so the end of a run finds its row without an
  * index. */
 #include "core/control_int.h"
+#include "core/limits.h"
 #include "core/view_int.h"
 
 bool uar_thread_subagent(uar_str thread_id, uar_str *out_subagent_id)

@@ -1,6 +1,7 @@
 /* control_subagent_turn.c - what becomes of the turns that child agents are given: they are
  * followed while their run is at work, and settled when it is over. */
 #include "core/control_int.h"
+#include "core/limits.h"
 
 /* Its run waits behind another, or is about to stop: its status does not say so. */
 static void emit_submitted(struct ctl *c, const struct uar_row_subagent *s)

@@ -2,6 +2,7 @@
  *
  * Such a task has a row; the tasks that come with plain runs have none. */
 #include "core/control_int.h"
+#include "core/limits.h"
 
 /* --- what a task's record shows -------------------------------------------------------------- */
 

@@ -4,6 +4,8 @@
  * start can continue. It lists the tasks whose children were not all visited. */
 #include "core/control_int.h"
 
+#include "core/limits.h"
+#include "event/limits.h"
 #include "json/json.h"
 
 struct place {

@@ -1,5 +1,6 @@
 /* control_turn.c - turns: submitted to a thread, interrupted. */
 #include "core/control_int.h"
+#include "core/limits.h"
 
 enum { UPLOAD_ID = 24 }; /* hex digits of the id of an upload */
 

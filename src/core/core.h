@@ -12,7 +12,7 @@
 #ifndef UAR_CORE_CORE_H
 #define UAR_CORE_CORE_H
 
-#include "core/limits.h"
+#include "core/sizes.h"
 #include "core/machine.h"
 #include "core/peer.h"
 #include "core/permission.h"
@@ -20,7 +20,7 @@
 #include "event/agent.h"
 #include "event/entry.h"
 #include "event/event.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "event/record.h"
 #include "event/process.h"
 #include "event/row.h"

@@ -1,7 +1,7 @@
 /* end.c - how a run ends: attempt, task, turn, thread, in one append. */
 #include "core/emit.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "event/row.h"
 
 /* A set that is too large for an event is in a blob, which the event refers to. */

@@ -1,5 +1,6 @@
 /* hook_answer.c - reads the JSON object that a hook answers with. */
 #include "core/hook_answer.h"
+#include "core/limits.h"
 
 static const char *const outcomes[UAR_HOOK_OUTCOME_COUNT] = {
 	[UAR_HOOK_CONTINUE] = "continue", [UAR_HOOK_ALLOW] = "allow", [UAR_HOOK_ASK] = "ask",

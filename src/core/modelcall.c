@@ -1,7 +1,7 @@
 /* modelcall.c - the facts of a model call: request, deltas, end. */
 #include "core/emit.h"
 #include "core/limits.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 enum { BYTES_PER_TOKEN = 4, SKILL_SELECTION = 1 };
 

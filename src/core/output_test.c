@@ -4,7 +4,7 @@
 #include "test.h"
 
 #include "event/event.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 /* One run in memory: commands go in, events stay for inspection. */
 struct bench {

@@ -4,6 +4,7 @@
  * The fold reads run.status events with metadata.peer, and nothing else. task.delegated and
  * task.progress repeat the same for read models. */
 #include "core/emit.h"
+#include "core/limits.h"
 
 static const char *const found_names[UAR_PEER_FOUND_COUNT] = {
 	[UAR_PEER_NOT_LOOKED] = "unknown",

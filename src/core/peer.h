@@ -8,7 +8,7 @@
 #define UAR_CORE_PEER_H
 
 #include "base/str.h"
-#include "core/limits.h"
+#include "core/sizes.h"
 
 /* What a look at the task found. */
 enum uar_peer_found {

@@ -1,4 +1,5 @@
 /* permission.c - the order of those who have a say about a call. */
+#include "core/limits.h"
 #include "core/permission.h"
 
 enum { REASON = 256 };

@@ -7,7 +7,7 @@
 #ifndef UAR_CORE_PERMISSION_H
 #define UAR_CORE_PERMISSION_H
 
-#include "core/limits.h"
+#include "core/sizes.h"
 #include "json/json.h"
 #include "json/jw.h"
 

@@ -3,7 +3,7 @@
  * The boundary and the process are facts in the append that begins the call: nothing of it runs
  * before. A process ends once, by itself or with its run or the server. */
 #include "core/emit.h"
-#include "core/limits.h"
+#include "core/sizes.h"
 #include "event/row.h"
 
 enum { SIGTERM_NUMBER = 15 };

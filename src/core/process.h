@@ -2,9 +2,8 @@
 #ifndef UAR_CORE_PROCESS_H
 #define UAR_CORE_PROCESS_H
 
-#include "core/limits.h"
+#include "core/sizes.h"
 #include "event/event.h"
-#include "event/limits.h"
 
 /* A process that has started and not ended. */
 struct uar_open_process {

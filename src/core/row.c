@@ -2,7 +2,7 @@
 #include "core/emit.h"
 
 #include "base/sha256.h"
-#include "core/limits.h"
+#include "core/sizes.h"
 
 static void put_error(struct uar_jw *w, const struct uar_run_end *end)
 {

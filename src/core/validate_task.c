@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "event/limits.h"
 
 struct seen_task {
 	struct seen_task *next; /* of all, to be freed */

@@ -1,6 +1,7 @@
 /* view.c - items of a view: found, made, dropped; its snapshot; the walk of an event. */
 #include "core/limits.h"
 #include "core/view_int.h"
+#include "event/limits.h"
 
 #define ITEM_FIELD(NAME, KIND, MEMBER)                                                             \
 	{ NAME, UAR_F_##KIND, false, offsetof(struct uar_sview_item, MEMBER), 0, NULL, NULL },

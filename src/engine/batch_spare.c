@@ -1,7 +1,7 @@
 /* batch_spare.c - batches that are over, kept for the next ones with some of their memory. */
 #include "engine/batch.h"
 #include "engine/limits.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 struct batch *rt_batch_take(struct uar_runtime *rt)
 {

@@ -2,7 +2,6 @@
  *
  * Long input goes to the blob store first; a named conversation is looked up,
  * so that the run joins its session; then the engine decides. */
-#include "json/limits.h"
 #include "base/sha256.h"
 #include "engine/limits.h"
 #include "engine/create_int.h"

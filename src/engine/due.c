@@ -5,7 +5,6 @@
  * decided. A job that has expired fails. A start looks once, so that nothing depends on what a
  * process remembered. */
 #include "engine/engine_int.h"
-#include "engine/limits.h"
 #include "event/limits.h"
 
 enum { STUCK_US = 30000000 }; /* what is due and cannot be answered is looked at again */

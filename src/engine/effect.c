@@ -1,4 +1,5 @@
 /* effect.c - what follows a commit: workers begin, call, stop; deadlines. */
+#include "core/limits.h"
 #include "engine/engine_int.h"
 
 static void start_entry(struct live_run *r)

@@ -7,7 +7,6 @@
 #ifndef UAR_ENGINE_ENGINE_H
 #define UAR_ENGINE_ENGINE_H
 
-#include "engine/limits.h"
 #include "base/log.h"
 #include "base/sched.h"
 #include "base/seal.h"

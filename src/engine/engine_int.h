@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/seal.h"
 #include "bus/bus.h"
-#include "engine/limits.h"
+#include "engine/sizes.h"
 #include "engine/part.h"
 #include "engine/worker.h"
 #include "store/store.h"

@@ -6,6 +6,8 @@
  * by its id, one that was settled is no longer open. So a start does for each open row what a
  * commit does for a new one. */
 #include "engine/fanout_int.h"
+#include "engine/limits.h"
+#include "event/limits.h"
 
 /* --- errands --------------------------------------------------------------------------------- */
 

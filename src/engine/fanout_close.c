@@ -4,6 +4,7 @@
  *
  * That it has ended is in a row, so a start finds what is still to be done (fanout_check.c). */
 #include "engine/fanout_int.h"
+#include "event/limits.h"
 
 /* --- commands -------------------------------------------------------------------------------- */
 

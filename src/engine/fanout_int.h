@@ -4,8 +4,6 @@
 
 #include "engine/control_int.h"
 #include "engine/fanout.h"
-#include "engine/limits.h"
-#include "event/limits.h"
 
 /* Something that is done for a child, step by step; it frees itself. */
 struct errand {

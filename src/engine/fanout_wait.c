@@ -1,6 +1,8 @@
 /* fanout_wait.c - those who wait for child agents, and what a job was given before its session is
  * found. */
+#include "core/limits.h"
 #include "engine/fanout_int.h"
+#include "engine/limits.h"
 
 /* --- waiting --------------------------------------------------------------------------------- */
 

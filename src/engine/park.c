@@ -6,7 +6,6 @@
  * session waits meanwhile. Runs of programs that wait for an answer stay, as their worker does. A
  * start reads attempts at tasks that have a row, and looks after them; then they leave. */
 #include "engine/engine_int.h"
-#include "engine/limits.h"
 #include "event/limits.h"
 
 /* A run of a session that comes back. */

@@ -1,5 +1,6 @@
 /* part.c - the attached rooms, and what the engine does for them. */
 #include "engine/engine_int.h"
+#include "engine/limits.h"
 
 void rt_part_add(struct uar_runtime *rt, struct rt_part *p)
 {

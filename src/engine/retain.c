@@ -8,7 +8,7 @@
  * owner: the sessions of conversations belong to their runs, which would have to wait
  * for it, and one append may evict runs of many of them. */
 #include "engine/limits.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "store/limits.h"
 #include "engine/engine_int.h"
 

@@ -6,7 +6,7 @@
 #ifndef UAR_ENGINE_WORKER_H
 #define UAR_ENGINE_WORKER_H
 
-#include "json/limits.h"
+#include "json/sizes.h"
 #include "base/sha256.h"
 #include "engine/part.h"
 

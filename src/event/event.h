@@ -6,7 +6,6 @@
 #define UAR_EVENT_EVENT_H
 
 #include "base/rand.h"
-#include "event/limits.h"
 #include "json/jw.h"
 
 enum uar_id {

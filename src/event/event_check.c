@@ -3,6 +3,7 @@
  * Runs for every event in every build: a fact that breaks its contract must
  * never become durable, because it can never be taken back. */
 #include "event/event_int.h"
+#include "event/limits.h"
 
 /* An id that is there asks for those of what it belongs to. */
 static const uint32_t belongs_to[UAR_ID_COUNT] = {
@@ -19,7 +20,6 @@ static const uint32_t belongs_to[UAR_ID_COUNT] = {
 static const unsigned char field_bytes[UAR_ID_COUNT] = {
 #define I(NAME, FIELD) [UAR_ID_##NAME] = sizeof(FIELD) - 1,
 #include "event/ids.def"
-#include "event/limits.h"
 #undef I
 };
 

@@ -9,7 +9,6 @@
 #ifndef UAR_EVENT_FIELDS_H
 #define UAR_EVENT_FIELDS_H
 
-#include "event/limits.h"
 #include "json/jw.h"
 
 enum uar_field_kind {

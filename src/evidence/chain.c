@@ -2,7 +2,7 @@
  * one is not changed without the other. */
 #include "evidence/evidence_int.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "evidence/limits.h"
 
 uar_err ev_chain_begin(struct ev_chain *c, uar_str scope_text)

@@ -1,7 +1,7 @@
 /* content.c - what a document says, computed from its timeline. */
 #include "evidence/evidence_int.h"
 
-#include "base/limits.h"
+#include "event/sizes.h"
 #include "evidence/limits.h"
 
 /* A view keeps parts of events as text: they are written in one way before. */

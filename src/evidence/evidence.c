@@ -3,7 +3,7 @@
 
 #include "base/alloc.h"
 #include "core/redact.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "evidence/limits.h"
 
 const char *uar_evidence_kind_name(enum uar_evidence_kind kind)

@@ -1,7 +1,6 @@
 /* verify.c - a document is checked against itself: links, digests, read models. */
 #include "evidence/evidence_int.h"
 
-#include "base/limits.h"
 #include "evidence/limits.h"
 
 struct checking {

@@ -2,7 +2,6 @@
  *
  * They are shown as the list of runs has them: without history and artifacts, unless the client
  * wants these. */
-#include "event/limits.h"
 #include "gate/a2a_int.h"
 #include "gate/limits.h"
 

@@ -6,7 +6,6 @@
 #include "gate/a2a_int.h"
 #include "gate/cursor.h"
 #include "gate/limits.h"
-#include "json/limits.h"
 
 /* --- problems --------------------------------------------------------------------------------- */
 

@@ -4,7 +4,6 @@
  * values as JSON text; a permission is decided by a word. */
 #include "gate/a2a_int.h"
 
-#include "core/limits.h"
 #include "event/limits.h"
 #include "json/limits.h"
 

@@ -1,4 +1,5 @@
 /* a2ui.c - routes for A2UI clients: surfaces of a run, and what their users do. */
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "json/limits.h"

@@ -3,7 +3,8 @@
  * An interrupt is an action: the first answer counts, whichever door it comes through, and
  * the same answer again changes nothing. The client's next AG-UI run goes on with the same
  * run of UAR. */
-#include "core/limits.h"
+#include "core/sizes.h"
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "proto/agui.h"

@@ -3,7 +3,7 @@
  * A page that shows an artifact in a sandbox reports what its console says. Such a page may
  * report without end: each run has so many in a minute. */
 #include "engine/control.h"
-#include "event/limits.h"
+#include "engine/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 

@@ -4,6 +4,7 @@
  * gets the record of every run as it is, then what changed behind the cursor that is used. Only the
  * last frame of it has an id: a reader that is cut off before begins again. The channel of exports
  * has no records: items are read from their runs. */
+#include "event/limits.h"
 #include "gate/channels_int.h"
 
 struct resyncing {

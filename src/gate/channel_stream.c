@@ -3,7 +3,6 @@
  * When the stream ends the channel is disconnected. Questions for permissions that the stream
  * tells to a peer which takes them, and their decisions, are recorded as facts about the
  * channel: the stream itself decides nothing. */
-#include "base/limits.h"
 #include "engine/control.h"
 #include "gate/cursor.h"
 #include "gate/gate_int.h"

@@ -2,6 +2,7 @@
  *
  * Such a call is an action of its run: the first result counts, whichever door it comes through,
  * and the same one again changes nothing. The run goes on when all that it waits for are there. */
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "read/actions.h"

@@ -2,6 +2,7 @@
  *
  * Runs and connections are AG-UI (agui.c, agui_connect.c). Each route also goes through one
  * address that takes {"method", "params", "body"}. */
+#include "event/limits.h"
 #include "gate/cursor.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"

@@ -1,6 +1,7 @@
 /* credentials.c - the book of keys, and the routes that change it. */
 #include "gate/credentials.h"
 
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "work/credential_store.h"

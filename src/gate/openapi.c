@@ -4,7 +4,6 @@
 #include "gate/gate_int.h"
 
 #include "core/control.h"
-#include "event/limits.h"
 #include "gate/limits.h"
 #include "gate/route_access.h"
 

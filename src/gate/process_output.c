@@ -3,6 +3,7 @@
  * The output is a number of events of its run, which the log keeps in their order; so the bytes are
  * the same while the process runs, when it has ended and after a restart. */
 #include "base/base64.h"
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "tool/limits.h"

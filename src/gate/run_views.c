@@ -3,6 +3,7 @@
  *
  * Events have numbers without a gap, so a page begins anywhere. A request that looks for
  * some of them reads a bounded number and says how far it came. */
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "proto/state.h"

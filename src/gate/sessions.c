@@ -1,4 +1,5 @@
 /* sessions.c - sessions and threads as their read models show them, and lists of sessions. */
+#include "event/limits.h"
 #include "gate/control.h"
 #include "gate/cursor.h"
 #include "gate/limits.h"

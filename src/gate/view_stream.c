@@ -5,7 +5,7 @@
  * at the cursor, and frames follow. Nothing of it is shared between readers. */
 #include "gate/gate_int.h"
 #include "read/stream.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "proto/agui.h"
 #include "proto/limits.h"
 

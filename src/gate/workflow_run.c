@@ -1,6 +1,7 @@
 /* workflow_run.c - the graph of a run, with the state of each node: the run's events are folded,
  * and the definition that it began with is read. */
 #include "agent/limits.h"
+#include "event/limits.h"
 #include "gate/gate_int.h"
 #include "gate/limits.h"
 #include "proto/flow_view.h"

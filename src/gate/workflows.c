@@ -5,6 +5,7 @@
 #include "flow/flow.h"
 #include "gate/kept.h"
 #include "gate/limits.h"
+#include "json/limits.h"
 #include "work/work.h"
 
 static bool is_workflow(const struct uar_agent *a)

@@ -9,7 +9,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "http/limits.h"
 
 struct uar_loop;
 struct uar_http; /* the server */

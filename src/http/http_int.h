@@ -27,7 +27,7 @@
 #include "base/sched.h"
 #include "http/http.h"
 #include "http/http_parse.h"
-#include "http/limits.h"
+#include "http/sizes.h"
 
 enum conn_state {
 	CONN_HEAD,    /* waits for a request head, or reads it */

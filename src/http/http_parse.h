@@ -8,7 +8,7 @@
 #define UAR_HTTP_HTTP_PARSE_H
 
 #include "http/http.h"
-#include "http/limits.h"
+#include "http/sizes.h"
 
 enum uar_http_framing { UAR_HTTP_NO_BODY, UAR_HTTP_LENGTH, UAR_HTTP_CHUNKED };
 

@@ -10,7 +10,6 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
-#include "json/limits.h"
 
 enum uar_json_kind {
 	UAR_JSON_NULL,

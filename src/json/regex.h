@@ -10,7 +10,6 @@
 #define UAR_JSON_REGEX_H
 
 #include "base/str.h"
-#include "json/limits.h"
 
 struct uar_regex;
 

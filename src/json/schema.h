@@ -8,7 +8,6 @@
 #define UAR_JSON_SCHEMA_H
 
 #include "json/json.h"
-#include "json/limits.h"
 
 struct uar_schema;
 

@@ -8,7 +8,7 @@
 
 #include "base/map.h"
 #include "json/json_int.h"
-#include "json/limits.h"
+#include "json/sizes.h"
 #include "json/regex.h"
 #include "json/schema.h"
 

@@ -7,7 +7,6 @@
 #define UAR_LOOP_CHILD_H
 
 #include "base/str.h"
-#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_child;

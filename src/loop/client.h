@@ -14,7 +14,6 @@
 
 #include "base/str.h"
 #include "loop/guard.h"
-#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_client;

@@ -1,5 +1,6 @@
 /* client_test.c - calls against a scripted peer on the loopback. */
 #include "loop/client_test.h"
+#include "loop/limits.h"
 
 static const struct {
 	const char *name;

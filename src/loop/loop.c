@@ -12,6 +12,7 @@
 #include <uv.h>
 
 #include "base/alloc.h"
+#include "base/limits.h"
 #include "loop/limits.h"
 #include "loop/poll.h"
 

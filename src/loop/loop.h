@@ -6,7 +6,6 @@
 #define UAR_LOOP_LOOP_H
 
 #include "base/sched.h"
-#include "loop/limits.h"
 
 struct uar_loop;
 struct uv_loop_s;

@@ -15,7 +15,6 @@
 
 #include "base/buf.h"
 #include "loop/client_request.h"
-#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_net;

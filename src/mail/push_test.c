@@ -3,7 +3,6 @@
 #include "mail/push_int.h"
 
 #include "base/alloc.h"
-#include "event/limits.h"
 #include "leap.h"
 #include "memory_store.h"
 #include "stage.h"

@@ -5,7 +5,7 @@
 #include "model/scripted_int.h"
 
 #include "base/buf.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "model/limits.h"
 
 enum {

@@ -12,7 +12,6 @@
 
 #include "base/log.h"
 #include "event/entry.h"
-#include "loop/limits.h"
 #include "loop/loop.h"
 
 struct uar_plugin_host;

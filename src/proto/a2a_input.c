@@ -2,7 +2,8 @@
 #include "proto/a2a_wire.h"
 
 #include "base/base64.h"
-#include "base/limits.h"
+#include "base/sizes.h"
+#include "json/limits.h"
 #include "proto/attachment.h"
 #include "proto/limits.h"
 

@@ -3,7 +3,6 @@
  * What a client gives becomes headers of another request: a line end in it is refused. */
 #include "proto/a2a_wire.h"
 
-#include "base/limits.h"
 #include "proto/limits.h"
 
 static uar_err refuse(struct uar_error *error, const char *where, const char *member,

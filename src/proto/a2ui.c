@@ -1,8 +1,8 @@
 /* a2ui.c - changes of a run's view as A2UI messages. */
 #include "proto/a2ui_int.h"
 
-#include "base/limits.h"
-#include "event/limits.h"
+#include "base/sizes.h"
+#include "event/sizes.h"
 
 typedef const struct uar_view_change change_t;
 

@@ -1,7 +1,7 @@
 /* a2ui_field.c - properties of a JSON Schema as fields of a form, with checks and data. */
 #include "proto/a2ui_int.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 
 enum {
 	FORM_DEPTH = 4,	      /* objects in objects that become cards; deeper ones are JSON text */

@@ -1,7 +1,7 @@
 /* a2ui_parts.c - components of the run's surface, and the data that they are bound to. */
 #include "proto/a2ui_int.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 
 enum { TOOL_TEXT = 2000 }; /* bytes of a tool's arguments or output that are shown */
 

@@ -1,6 +1,6 @@
 /* agui.c - changes of a run's view as AG-UI events. */
 #include "proto/agui_int.h"
-#include "base/limits.h"
+#include "base/sizes.h"
 
 typedef const struct uar_view_change change_t;
 

@@ -2,6 +2,7 @@
 #include "proto/agui_int.h"
 
 #include "event/a2ui.h"
+#include "event/sizes.h"
 #include "json/limits.h"
 #include "json/schema.h"
 #include "proto/attachment.h"

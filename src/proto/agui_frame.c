@@ -1,6 +1,6 @@
 /* agui_frame.c - the larger AG-UI events: snapshots, the start and the end of a run. */
 #include "proto/agui_int.h"
-#include "base/limits.h"
+#include "base/sizes.h"
 #include "proto/limits.h"
 
 void agui_open(struct agui *a, const char *event, const char *type)

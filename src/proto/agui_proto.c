@@ -3,7 +3,6 @@
  * The JSON event is the source: a table says which member becomes which field. Members that the
  * binding has no field for are left out. */
 #include "proto/agui.h"
-#include "json/limits.h"
 
 enum { WIRE_VARINT = 0, WIRE_DOUBLE = 1, WIRE_BYTES = 2 };
 

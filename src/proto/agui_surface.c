@@ -3,7 +3,7 @@
  * Each is told whole: such clients restore it from history, and replace what they have. */
 #include "proto/agui_int.h"
 
-#include "base/limits.h"
+#include "base/sizes.h"
 #include "proto/a2ui.h"
 
 #define COPILOT_CATALOG "https://a2ui.org/specification/v0_9/basic_catalog.json"

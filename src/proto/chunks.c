@@ -2,7 +2,7 @@
 #include "proto/agui.h"
 
 #include "proto/normalized.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 static const struct {
 	const char *type, *name;

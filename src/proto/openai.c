@@ -1,7 +1,7 @@
 /* openai.c - what chat completions and responses have in common. */
 #include "proto/openai_int.h"
 
-#include "base/limits.h"
+#include "base/sizes.h"
 
 /* --- errors ------------------------------------------------------------------------------- */
 

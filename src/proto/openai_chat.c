@@ -1,8 +1,7 @@
 /* openai_chat.c - a run as one chat completion, in chunks or whole. */
 #include "proto/openai_int.h"
 
-#include "base/limits.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 typedef const struct uar_view_change change_t;
 

@@ -1,8 +1,6 @@
 /* openai_responses.c - a run as one response: streamed events, or the response object. */
 #include "proto/openai_int.h"
 
-#include "base/limits.h"
-
 typedef const struct uar_view_change change_t;
 
 /* What the output of a response consists of. */

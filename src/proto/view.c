@@ -1,6 +1,6 @@
 /* view.c - the fold of a run that stateful dialects share. */
 #include "proto/view_int.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "proto/limits.h"
 
 struct uar_view_phase {

@@ -6,7 +6,7 @@
 #include "proto/view_int.h"
 
 #include "event/client.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "proto/limits.h"
 
 /* --- merging --------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /* view_tools.c - tool calls, activities and actions in the fold of a run. */
 #include "proto/view_int.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "proto/limits.h"
 
 /* --- tool calls ----------------------------------------------------------------------------- */

@@ -2,7 +2,6 @@
 #include "read/actions.h"
 
 #include "core/core.h"
-#include "event/limits.h"
 #include "read/limits.h"
 #include "read/read_int.h"
 

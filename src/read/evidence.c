@@ -3,7 +3,7 @@
 #include "read/evidence.h"
 
 #include "engine/control.h"
-#include "engine/limits.h"
+#include "event/limits.h"
 #include "evidence/limits.h"
 #include "read/read_int.h"
 

@@ -2,6 +2,7 @@
 #include "read/fanout.h"
 
 #include "core/control.h"
+#include "core/limits.h"
 #include "event/limits.h"
 #include "read/limits.h"
 #include "read/read_int.h"

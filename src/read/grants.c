@@ -2,7 +2,6 @@
 #include "read/grants.h"
 
 #include "core/permit.h"
-#include "event/limits.h"
 #include "read/limits.h"
 #include "read/read_int.h"
 

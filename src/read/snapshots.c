@@ -7,6 +7,7 @@
 #include "core/control.h"
 #include "engine/control.h"
 #include "engine/limits.h"
+#include "event/limits.h"
 #include "read/limits.h"
 #include "read/view_load.h"
 

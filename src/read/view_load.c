@@ -2,7 +2,7 @@
 #include "read/view_load.h"
 
 #include "base/sha256.h"
-#include "engine/limits.h"
+#include "event/limits.h"
 
 static void read_page(struct view_load *l);
 

@@ -2,6 +2,7 @@
 #include "skill/book_int.h"
 
 #include "base/alloc.h"
+#include "json/limits.h"
 
 enum { FIRST_ROOM = 16, OWNER_KEY = 3 * (UAR_LIMIT_ID_BYTES + 1) };
 

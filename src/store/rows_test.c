@@ -1,4 +1,5 @@
 /* rows_test.c - what the port promises about rows of declared kinds, and sessions. */
+#include "event/limits.h"
 #include "store/world_test.h"
 
 static bool told;

@@ -13,11 +13,8 @@
 #include "base/log.h"
 #include "base/sched.h"
 #include "event/event.h"
-#include "event/limits.h"
 #include "event/record.h"
 #include "event/row.h"
-#include "loop/limits.h"
-#include "store/limits.h"
 
 struct uar_store;
 

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "base/arena.h"
+#include "loop/limits.h"
 #include "tool/limits.h"
 
 struct uar_exchange {

@@ -5,6 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/list.h"
+#include "json/limits.h"
+#include "loop/limits.h"
 #include "tool/exchange.h"
 #include "tool/http_int.h"
 

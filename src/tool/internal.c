@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/sha256.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/schema.h"
 #include "tool/limits.h"
 

@@ -4,6 +4,8 @@
  * Parameters in the path, the query and headers, and a JSON body, are arguments; a body is the
  * argument `body`. References inside the document are followed where an object stands; schemas keep
  * theirs, with what they lead to, and no more, put beside them. */
+#include "json/limits.h"
+#include "loop/limits.h"
 #include "tool/exchange.h"
 #include "tool/http_int.h"
 #include "tool/http_source.h"

@@ -1,5 +1,5 @@
 /* tool.c - what every registry of tools shares: look-ups, patterns, names. */
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/jw.h"
 #include "tool/tool.h"
 

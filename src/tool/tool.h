@@ -13,7 +13,7 @@
 #include "base/sched.h"
 #include "base/str.h"
 #include "event/action.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "event/record.h"
 
 struct uar_json;

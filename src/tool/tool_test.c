@@ -1,7 +1,7 @@
 /* tool_test.c - names, patterns and look-ups of any registry. */
 #include "test.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "tool/tool.h"
 
 /* --- names for models ------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 
 #include "base/alloc.h"
 #include "json/jw.h"
+#include "json/limits.h"
 #include "json/schema.h"
 #include "mcp/settings.h"
 #include "tool/http_source.h"

@@ -11,7 +11,6 @@
 #include "engine/fanout.h"
 #include "engine/limits.h"
 #include "engine/part.h"
-#include "event/limits.h"
 #include "json/json.h"
 #include "store/store.h"
 #include "tool/limits.h"

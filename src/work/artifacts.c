@@ -3,7 +3,7 @@
 
 #include "agent/limits.h"
 #include "base/sha256.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "work/aside.h"
 #include "work/spill.h"
 

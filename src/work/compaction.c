@@ -1,7 +1,7 @@
 /* compaction.c - condenses what was said before. */
 #include "work/compaction.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/json.h"
 #include "json/limits.h"
 #include "model/policy.h"

@@ -2,6 +2,7 @@
  * the list of versions. */
 #include "agent/limits.h"
 #include "agent/registry.h"
+#include "event/limits.h"
 #include "work/definition_store_int.h"
 #include "work/limits.h"
 

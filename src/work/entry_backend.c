@@ -5,7 +5,7 @@
  * outside of memory. What it wants to be allowed is a fact before anybody
  * decides, and the decision is a fact before the program hears it. */
 #include "base/sha256.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "work/backend_permit.h"
 #include "work/dir_look.h"
 #include "work/backend_session.h"

@@ -11,7 +11,7 @@
  * restart or somebody's answer. */
 #include "base/sha256.h"
 #include "event/client.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/limits.h"
 #include "work/answer_check.h"
 #include "work/client_input.h"

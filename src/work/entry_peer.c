@@ -3,8 +3,6 @@
  * peer_dialogue.c. */
 #include "work/peer_int.h"
 
-#include "event/limits.h"
-
 static const struct worker_ops peer_ops;
 
 struct peer_worker *rt_peer_of(const struct live_run *r)

@@ -4,6 +4,7 @@
  * the nodes and the next calls. Both are recorded in one append. The worker that begins after it
  * makes the calls as if a model had asked for them. */
 #include "base/seal.h"
+#include "core/limits.h"
 #include "flow/flow.h"
 #include "json/limits.h"
 #include "json/schema.h"

@@ -1,5 +1,6 @@
 /* history.c - reads what a conversation's past does not know yet: events of the log,
  * then the texts that lie apart. */
+#include "core/limits.h"
 #include "event/limits.h"
 #include "work/history.h"
 #include "work/limits.h"

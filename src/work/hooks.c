@@ -1,8 +1,10 @@
 /* hooks.c - calls the hooks of a point, one after the other. */
 #include "work/hooks_int.h"
 
+#include "core/limits.h"
 #include "core/redact.h"
-#include "event/limits.h"
+#include "engine/limits.h"
+#include "event/sizes.h"
 #include "json/limits.h"
 #include "tool/toolbox.h"
 #include "work/definitions.h"

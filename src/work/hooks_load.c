@@ -1,5 +1,4 @@
 /* hooks_load.c - what hooks of a run have answered, read from its log. */
-#include "event/limits.h"
 #include "json/limits.h"
 #include "work/hooks_int.h"
 

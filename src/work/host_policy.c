@@ -2,6 +2,7 @@
  *
  * The change is recorded before it applies to a call. If it cannot be recorded it applies all the
  * same: a full disk must not allow what the operator forbids. */
+#include "json/limits.h"
 #include "work/permission.h"
 #include "work/registry_append.h"
 

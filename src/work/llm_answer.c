@@ -1,7 +1,7 @@
 /* llm_answer.c - what a model answers: its text goes to the engine, its end waits until all that
  * belongs to it is durable. */
 #include "base/seal.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/limits.h"
 #include "model/limits.h"
 #include "model/parts.h"

@@ -2,9 +2,6 @@
 #include "work/llm_hooks.h"
 #include "work/tool_loop_int.h"
 
-#include "event/limits.h"
-#include "json/limits.h"
-
 struct llm_hooks {
 	struct llm *w;
 	struct hooks *hooks;

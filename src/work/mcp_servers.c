@@ -2,6 +2,7 @@
 #include "base/base64.h"
 #include "base/seal.h"
 #include "json/jw.h"
+#include "json/limits.h"
 #include "tool/mcp_host.h"
 #include "work/definition_store_int.h"
 #include "work/work_int.h"

@@ -2,6 +2,7 @@
 #include "work/peer_answer.h"
 
 #include "event/limits.h"
+#include "json/limits.h"
 
 struct peer_answers_load {
 	struct rt_op under_way;

@@ -3,7 +3,7 @@
 #include "work/peer_artifacts.h"
 
 #include "base/sha256.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "work/aside.h"
 #include "work/spill.h"
 #include "work/tool_echo.h"

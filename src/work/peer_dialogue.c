@@ -7,7 +7,6 @@
  * run waits. */
 #include "work/peer_int.h"
 
-#include "event/limits.h"
 #include "work/input_seal.h"
 
 enum { FIRST_POLL_US = 500000, CLOCKS_DIFFER_US = 300000000 };

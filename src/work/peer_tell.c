@@ -2,7 +2,9 @@
 #include "work/peer_int.h"
 
 #include "base/header.h"
+#include "core/limits.h"
 #include "event/limits.h"
+#include "json/limits.h"
 #include "json/schema.h"
 #include "work/tool_echo.h"
 

@@ -5,7 +5,6 @@
 #ifndef UAR_WORK_PLUGIN_REFS_H
 #define UAR_WORK_PLUGIN_REFS_H
 
-#include "core/limits.h"
 #include "work/plugin_export.h"
 
 /* Where the ids come from. */

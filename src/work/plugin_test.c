@@ -3,7 +3,7 @@
 #include "engine/engine.h"
 
 #include "stage.h"
-#include "core/limits.h"
+#include "core/sizes.h"
 #include "memory_store.h"
 #include "test.h"
 

@@ -2,7 +2,7 @@
  *
  * What happens to a process is a command of its run. A run that ends takes its processes with
  * it: the end is recorded first, and then they are ended. */
-#include "core/limits.h"
+#include "core/sizes.h"
 #include "tool/process.h"
 #include "work/definitions.h"
 #include "work/tool_loop_int.h"

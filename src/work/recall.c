@@ -1,7 +1,7 @@
 /* recall.c - passages for a prompt, numbered, with where each came from. */
 #include "work/recall.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "memory/know.h"
 #include "work/definitions.h"
 

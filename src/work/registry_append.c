@@ -1,7 +1,7 @@
 /* registry_append.c - one append to the registry session of an owner. */
 #include "work/registry_append.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "work/limits.h"
 
 static void appended(struct uar_append *append)

@@ -4,7 +4,6 @@
  * lists of calls and the outputs that lie apart are fetched. */
 #include "work/rounds_int.h"
 
-#include "event/limits.h"
 #include "json/limits.h"
 #include "model/parts.h"
 #include "tool/limits.h"

@@ -1,7 +1,7 @@
 /* rounds_facts.c - what the log says of single calls: begun, asked about, answered, ended. */
 #include "work/rounds_int.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 
 uar_err rt_rounds_own(struct rounds_load *l, uar_str s, uar_str *out)
 {

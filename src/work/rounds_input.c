@@ -1,7 +1,6 @@
 /* rounds_input.c - messages that joined a turn, and where among its rounds the model is told them.
  */
 #include "core/limits.h"
-#include "event/limits.h"
 #include "work/rounds.h"
 
 uar_err rt_rounds_note_input(struct rounds *s, const struct uar_event *ev,

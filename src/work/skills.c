@@ -1,9 +1,8 @@
 /* skills.c - the skills of a run: texts kept before they are used, read again after a restart. */
 #include "work/skills.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/jw.h"
-#include "json/limits.h"
 #include "work/definitions.h"
 
 #define SKILL_TOOLS "internal:skill."

@@ -5,7 +5,7 @@
 #include "agent/blocks.h"
 #include "base/sha256.h"
 #include "event/a2ui.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "work/spill.h"
 #include "work/tool_loop_int.h"
 

@@ -1,5 +1,4 @@
 /* tool_ask.c - what is asked about calls: may it be done, what is missing, do it for us. */
-#include "core/limits.h"
 #include "work/permission.h"
 #include "work/spill.h"
 #include "work/tool_loop_int.h"

@@ -4,7 +4,8 @@
  */
 #include "work/tool_loop_int.h"
 
-#include "event/limits.h"
+#include "engine/limits.h"
+#include "event/sizes.h"
 #include "json/limits.h"
 #include "work/hooks_int.h"
 #include "work/media.h"

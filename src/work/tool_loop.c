@@ -5,8 +5,6 @@
  * the place is free. Values too long for an event are put aside before. */
 #include "work/tool_loop_int.h"
 
-#include "engine/limits.h"
-#include "event/limits.h"
 #include "core/limits.h"
 #include "json/limits.h"
 #include "work/definitions.h"

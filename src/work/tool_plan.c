@@ -1,5 +1,4 @@
 /* tool_plan.c - what is to be done with a call: run, ask, refuse. */
-#include "event/limits.h"
 #include "json/limits.h"
 #include "core/permit.h"
 #include "work/definitions.h"

@@ -1,7 +1,6 @@
 /* tool_question.c - what a tool at work asks: a fact before anybody answers, and the answer a fact
  * before the tool hears it. The tool waits in memory; after a restart it is cut off like any other,
  * and the answer to its question means nothing more. */
-#include "core/limits.h"
 #include "work/spill.h"
 #include "work/tool_sample.h"
 

@@ -5,7 +5,6 @@
 #include "work/rounds.h"
 
 #include "json/jw.h"
-#include "json/limits.h"
 
 #define SEARCH_TOOL "internal:tools.search"
 

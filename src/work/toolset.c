@@ -1,8 +1,9 @@
 /* toolset.c - the registry, the agent's allow, and without every deny. */
 #include "work/toolset.h"
 
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/jw.h"
+#include "json/limits.h"
 #include "work/definitions.h"
 #include "work/limits.h"
 #include "work/skills.h"

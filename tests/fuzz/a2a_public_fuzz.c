@@ -2,7 +2,6 @@
  * something to say, in either version; problems are JSON whatever they quote. */
 #include <stdlib.h>
 
-#include "base/limits.h"
 #include "json/limits.h"
 #include "proto/a2a_wire.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "event/event.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 #include "json/limits.h"
 
 /* What stood between two tokens may have become a blank: an event is one line. */

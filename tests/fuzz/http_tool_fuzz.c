@@ -2,6 +2,7 @@
  * reason. And a document of OpenAPI: tools, or a reason. */
 #include <stdlib.h>
 
+#include "json/limits.h"
 #include "tool/exchange.h"
 #include "tool/http_int.h"
 

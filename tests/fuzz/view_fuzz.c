@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "core/view.h"
-#include "event/limits.h"
+#include "json/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

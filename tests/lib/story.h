@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "core/core.h"
-#include "event/limits.h"
+#include "event/sizes.h"
 
 enum { STORY_EVENTS = 4096 };
 #define STORY_SHA256 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

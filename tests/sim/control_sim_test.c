@@ -12,6 +12,8 @@
 #include "core/validate.h"
 #include "core/view.h"
 #include "engine/control.h"
+#include "event/limits.h"
+#include "json/limits.h"
 #include "sim/world.h"
 
 enum { CLIENTS = 4, COMMANDS = 60, TASKS = 6, THREADS = 2, SESSIONS = 256, NAMED = 4096 };

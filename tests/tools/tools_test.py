@@ -94,6 +94,17 @@ def _():
                 content(t, "check-layers")
 
 
+@test("a_header_includes_only_the_limits_that_it_needs", "")
+def _():
+    with Tree() as t:
+        t.write("src/base/sizes.h", "")
+        t.write("src/base/limits.h", '#include "base/sizes.h"\n')
+        t.write("src/base/a.c", '#include "base/limits.h"\n')
+        content(t, "check-layers")
+        t.write("src/json/a.h", '#include "base/limits.h"\n')
+        says(t, "check-layers", "a header includes base/sizes.h")
+
+
 def rooms():
     """{room: rooms that it may use} of the real table."""
     with open(f"{ROOT}/docs/ARCHITECTURE.md", encoding="utf-8") as f:

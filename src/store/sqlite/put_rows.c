@@ -1,4 +1,5 @@
 /* put_rows.c - writes rows of the kinds that event/row.def declares. */
+#include "event/limits.h"
 #include "store/sqlite/sqlite_int.h"
 
 static uar_str kind_word(const struct uar_row *r)

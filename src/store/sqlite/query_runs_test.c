@@ -1,7 +1,7 @@
 /* query_runs_test.c - lists of runs: what a reader keeps prepared for the next one. */
 #include "store/world_test.h"
 
-#include "store/limits.h"
+#include "store/sizes.h"
 #include "store/sqlite/sqlite_int.h"
 
 static uar_err open_one_reader(struct world *w)

@@ -16,7 +16,7 @@
 
 #include "base/map.h"
 #include "store/blob/blob.h"
-#include "store/limits.h"
+#include "store/sizes.h"
 #include "store/sqlite/mark.h"
 #include "store/sqlite/wal_scan.h"
 #include "store/store_int.h"

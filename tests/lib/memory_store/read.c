@@ -1,7 +1,6 @@
 /* read.c - reads in memory, answered in the turn after they were asked. */
 #include "memory_store/memory_int.h"
 
-#include "loop/limits.h"
 #include "store/limits.h"
 
 /* Look-ups use the op's own arena, or the scratch, for the composed key. */

@@ -1,6 +1,7 @@
 /* view.c - the read models of a session: a fold that goes through snapshots again and again gives
  * the bytes of the fold from the first event. */
 #include "core/view.h"
+#include "event/limits.h"
 #include "sim/checker.h"
 
 enum { SNAPSHOT_EVERY = 16 };
