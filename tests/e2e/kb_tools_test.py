@@ -282,6 +282,10 @@ def watched_removal():
         def names():
             return [d["document_id"] for d in s.http.get("/api/kb/books/documents").json["documents"]]
 
+        def found(query):
+            a = s.http.post("/api/kb/books/search", {"query": query, "mode": "keyword"})
+            return [p["document_id"] for p in a.json["passages"]]
+
         def put(name, source):
             a = s.http.send("PUT", "/api/kb/books/documents", {"document_id": name, "text": "by hand", "source": source})
             equal(a.status, 201, a.body)
@@ -297,6 +301,8 @@ def watched_removal():
         os.remove(os.path.join(folder, "books", "a.md"))
         write("e.md", "later still")
         wait_until(lambda: "e.md" in names(), "another walk")
+        write("e.md", "changed")  # taken by the walk after that one, which is over then
+        wait_until(lambda: found("changed") == ["e.md"], "a walk after it")
         check("a.md" in names(), "nothing is removed while something cannot be read")
         shutil.rmtree(os.path.join(folder, "deep"))
         wait_until(lambda: "a.md" not in names(), "now it is known to be gone")
