@@ -20,18 +20,22 @@ static const struct limit {
 #undef ROOM
 #define ROOM "base"
 #include "base/limits.def"
+#include "base/sizes.def"
 #undef ROOM
 #define ROOM "bridge"
 #include "bridge/limits.def"
 #undef ROOM
 #define ROOM "core"
 #include "core/limits.def"
+#include "core/sizes.def"
 #undef ROOM
 #define ROOM "engine"
 #include "engine/limits.def"
+#include "engine/sizes.def"
 #undef ROOM
 #define ROOM "event"
 #include "event/limits.def"
+#include "event/sizes.def"
 #undef ROOM
 #define ROOM "evidence"
 #include "evidence/limits.def"
@@ -44,12 +48,15 @@ static const struct limit {
 #undef ROOM
 #define ROOM "http"
 #include "http/limits.def"
+#include "http/sizes.def"
 #undef ROOM
 #define ROOM "json"
 #include "json/limits.def"
+#include "json/sizes.def"
 #undef ROOM
 #define ROOM "loop"
 #include "loop/limits.def"
+#include "loop/sizes.def"
 #undef ROOM
 #define ROOM "mail"
 #include "mail/limits.def"
@@ -83,6 +90,7 @@ static const struct limit {
 #undef ROOM
 #define ROOM "store"
 #include "store/limits.def"
+#include "store/sizes.def"
 #undef ROOM
 #define ROOM "tool"
 #include "tool/limits.def"
