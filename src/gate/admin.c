@@ -69,6 +69,7 @@ static void put_health(struct uar_jw *w, const struct uar_reader_stats *s)
 {
 	static const char *const words[] = { [UAR_STORAGE_FINE] = "fine",
 					     [UAR_STORAGE_FULL] = "full",
+					     [UAR_STORAGE_DAMAGED] = "damaged",
 					     [UAR_STORAGE_BROKEN] = "broken" };
 
 	uar_jw_cstr(w, "health", words[s->health]);

@@ -40,6 +40,8 @@ void gate_ready(struct call *c)
 	uar_reader_stats(c->g->o.reader, &s);
 	if (s.health == UAR_STORAGE_BROKEN)
 		answer_status(c, 503, "storage broken");
+	else if (s.health == UAR_STORAGE_DAMAGED)
+		answer_status(c, 503, "storage damaged");
 	else if (uar_knowledge_is_broken(c->g->o.knowledge))
 		answer_status(c, 503, "knowledge storage broken");
 	else if (!s.space)

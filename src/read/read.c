@@ -81,6 +81,7 @@ static enum uar_storage_health health_of(enum uar_store_health h)
 	switch (h) {
 	case UAR_STORE_FINE: return UAR_STORAGE_FINE;
 	case UAR_STORE_FULL: return UAR_STORAGE_FULL;
+	case UAR_STORE_DAMAGED: return UAR_STORAGE_DAMAGED;
 	case UAR_STORE_BROKEN: break;
 	}
 	return UAR_STORAGE_BROKEN;

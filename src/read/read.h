@@ -83,8 +83,9 @@ void uar_blob_read_fini(struct uar_blob_read *b);
 
 enum uar_storage_health {
 	UAR_STORAGE_FINE,
-	UAR_STORAGE_FULL,   /* writes are refused until there is space */
-	UAR_STORAGE_BROKEN, /* nothing is acknowledged any more */
+	UAR_STORAGE_FULL,    /* writes are refused until there is space */
+	UAR_STORAGE_DAMAGED, /* writes that meet damaged pages are refused */
+	UAR_STORAGE_BROKEN,  /* nothing is acknowledged any more */
 };
 struct uar_reader_stats {
 	uint64_t commits, appends, reads;

@@ -322,8 +322,9 @@ struct uar_index {
 
 enum uar_store_health {
 	UAR_STORE_FINE,
-	UAR_STORE_FULL,	  /* writes are refused with EDISKFULL until there is space */
-	UAR_STORE_BROKEN, /* a sync failed: nothing is acknowledged any more */
+	UAR_STORE_FULL,	   /* writes are refused with EDISKFULL until there is space */
+	UAR_STORE_DAMAGED, /* pages of the file cannot be right; writes that meet them fail */
+	UAR_STORE_BROKEN,  /* a sync failed: nothing is acknowledged any more */
 };
 
 struct uar_store_stats {

@@ -148,6 +148,8 @@ def anew():
         peer.event(h, body, working(task))
         for i in range(400):
             peer.event(h, body, piece(task, f"{i:03} {'x' * 96}", "ab"[i % 2]))
+            if i % 20 == 0:
+                equal(s.http.get("/health").status, 200)  # it does not read all of them at once
         task["artifacts"] = artifacts(*[[{"text": "".join(f"{i:03} {'x' * 96}" for i in range(first, 400, 2))}]
                                         for first in (0, 1)])
         peer.set(task, "COMPLETED")

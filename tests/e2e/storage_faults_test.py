@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What an answer means when the disk fails while something is written."""
 import os
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -93,6 +94,40 @@ def log_removed():
             equal(run_uar("check", "--data", s.data).returncode, 0)
             made, = repeat_after_restart(s, ["k"])
             equal(sorted(runs_of(s)), sorted([before, made]))
+
+
+@test("a_file_that_is_cut_short_under_the_server_ends_it", "")
+def cut_short():
+    with Server() as s:
+        s.restart()  # its tables are in the file then, not in its log alone
+        equal(s.finish(s.create("echo", "before"))["status"], "succeeded")
+        os.truncate(os.path.join(s.data, "uar.db"), 4096)
+        refused(create(s, "k"), 500, "OUTCOME_UNKNOWN")
+        equal(s.wait(), 1)
+        check("uar.db was cut short by another program" in s.log(), s.log())
+
+
+@test("a_server_whose_database_is_damaged_is_not_ready", "")
+def damaged():
+    with Server() as s:
+        for n in range(40):
+            s.finish(s.create("echo", str(n)))
+        s.stop()
+        path = os.path.join(s.data, "uar.db")
+        with sqlite3.connect(path) as db:
+            size, = db.execute("PRAGMA page_size").fetchone()
+            root, = db.execute("SELECT rootpage FROM sqlite_schema WHERE name = 'runs_task'").fetchone()
+        db.close()
+        with open(path, "r+b") as f:
+            f.seek((root - 1) * size)
+            f.write(bytes(size))
+        s.start()
+        equal(create(s, "k").status, 500)
+        a = s.http.get("/ready")
+        equal((a.status, a.json["status"]), (503, "storage damaged"))
+        check("store.damaged" in s.log(), s.log())
+        equal(len(runs_of(s)), 40)
+        equal(s.http.get("/api/admin/storage").json["health"], "damaged")
 
 
 @test("only_writes_of_the_failed_commit_have_no_known_outcome", "")

@@ -71,6 +71,8 @@ uar_err sq_fail(struct sq_conn *c, int rc, struct uar_error *error)
 	uar_err e = meaning(ext);
 	char reason[80];
 
+	if ((ext & 0xff) == SQLITE_CORRUPT || (ext & 0xff) == SQLITE_NOTADB)
+		c->damaged = true;
 	if (e == UAR_EIO && is_full(ext, why))
 		e = UAR_EDISKFULL;
 	else if (why == EMFILE || why == ENFILE)

@@ -99,21 +99,28 @@ uar_err sq_hold_db(struct sq_hold *h, int dir_fd, const char *path, struct uar_e
 	return uar_error_set(error, UAR_EIO, "%s: %s", path, strerror(errno));
 }
 
-static const char *const held_names[] = { "uar.db", "uar.db-wal" };
+enum { SQ_HELD_DB, SQ_HELD_LOG };
+static const char *const held_names[] = { [SQ_HELD_DB] = "uar.db", [SQ_HELD_LOG] = "uar.db-wal" };
 
-/* The number of the file that has this name; 0: none has; -1: it cannot be told. stat asks for the
- * times as well, and times that were asked for make the next write note a new one: on Linux from
- * 6.13 on, a change of the inode, and 60 us, for every commit. */
-static int64_t inode_of_name(int dir_fd, const char *name)
+struct named {
+	int64_t inode; /* 0: no file has that name; -1: unknown */
+	int64_t size;
+};
+
+/* stat asks for the times as well, and times that were asked for make the next write note a new
+ * one: on Linux from 6.13 on, a change of the inode, and 60 us, for every commit. */
+static struct named look_up(int dir_fd, const char *name)
 {
+	const unsigned wanted = STATX_INO | STATX_SIZE;
 	struct statx few;
 	struct stat all;
 
-	if (statx(dir_fd, name, 0, STATX_INO, &few) == 0 && few.stx_mask & STATX_INO)
-		return (int64_t)few.stx_ino;
-	if (errno != ENOENT && fstatat(dir_fd, name, &all, 0) == 0)
-		return (int64_t)all.st_ino; /* some sandboxes know no other */
-	return errno == ENOENT ? 0 : -1;
+	if (statx(dir_fd, name, 0, wanted, &few) == 0 && (few.stx_mask & wanted) == wanted)
+		return (struct named){ (int64_t)few.stx_ino, (int64_t)few.stx_size };
+	if (errno != ENOENT &&
+	    fstatat(dir_fd, name, &all, 0) == 0) /* some sandboxes know no other */
+		return (struct named){ (int64_t)all.st_ino, all.st_size };
+	return (struct named){ .inode = errno == ENOENT ? 0 : -1 };
 }
 
 uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error)
@@ -123,19 +130,36 @@ uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error)
 		return uar_error_set(error, UAR_EIO, "uar.db-wal: %s", strerror(errno));
 	h->dir_fd = dir_fd;
 	for (size_t i = 0; i < ARRAY_LEN(held_names); i++)
-		h->inodes[i] = inode_of_name(dir_fd, held_names[i]);
+		h->inodes[i] = look_up(dir_fd, held_names[i]).inode;
+	sq_hold_grown(h);
 	return UAR_OK;
 }
 
-const char *sq_hold_lost(const struct sq_hold *h)
+void sq_hold_grown(struct sq_hold *h)
+{
+	int64_t size = look_up(h->dir_fd, held_names[SQ_HELD_DB]).size;
+
+	if (size > h->db_bytes)
+		h->db_bytes = size;
+}
+
+uar_err sq_hold_check(struct sq_hold *h, int64_t log_bytes, struct uar_error *error)
 {
 	for (size_t i = 0; i < ARRAY_LEN(held_names); i++) {
-		int64_t now = inode_of_name(h->dir_fd, held_names[i]);
+		bool log = i == SQ_HELD_LOG;
+		struct named now = look_up(h->dir_fd, held_names[i]);
 
-		if (now >= 0 && h->inodes[i] > 0 && now != h->inodes[i])
-			return held_names[i];
+		if (now.inode < 0 || h->inodes[i] <= 0)
+			continue;
+		if (now.inode != h->inodes[i])
+			return uar_error_set(error, UAR_ENOTFOUND,
+					     "%s was removed from its directory, or replaced",
+					     held_names[i]);
+		if (now.size < (log ? log_bytes : h->db_bytes))
+			return uar_error_set(error, UAR_ECORRUPT,
+					     "%s was cut short by another program", held_names[i]);
 	}
-	return NULL;
+	return UAR_OK;
 }
 
 void sq_hold_end(struct sq_hold *h)

@@ -28,8 +28,8 @@
 enum { SQ_PART_BITS = 12 };
 
 enum { SQ_BUSY_MS = 10000 }; /* so long a lock of another program is waited for */
-/* A page in the write-ahead log. */
-enum { SQ_FRAME_BYTES = 4096 + 24 };
+/* The head of the write-ahead log, and a page in it. */
+enum { SQ_LOG_HEAD_BYTES = 32, SQ_FRAME_BYTES = 4096 + 24 };
 
 /* Columns of the log, as sq_log_get reads them. */
 #define SQ_LOG_COLUMNS "pos, sid, seq, rid, run_seq, n, at, ids, body, prev, sum, lead, tail"
@@ -92,6 +92,7 @@ enum sq_id {
 struct sq_conn {
 	sqlite3 *db;
 	sqlite3_stmt *st[SQ_COUNT];
+	bool damaged; /* SQLite has met pages that cannot be right */
 };
 enum sq_mode {
 	SQ_WRITE,  /* creates the file; the one connection that writes and checkpoints */
@@ -179,15 +180,19 @@ struct sq_hold {
 	int db_fd, log_fd; /* -1: not held */
 	int dir_fd;
 	int64_t inodes[2]; /* of uar.db and its log, as they were opened; -1: unknown */
+	int64_t db_bytes;  /* the size of uar.db, which never shrinks, after the last fold */
 };
 /* Makes uar.db if it is not there, for its owner alone; UAR_ELOCKED: another process has it. */
 UAR_MUST_CHECK uar_err sq_hold_db(struct sq_hold *h, int dir_fd, const char *path,
 				  struct uar_error *error);
 /* After SQLite has opened it. */
 UAR_MUST_CHECK uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error);
-/* The one that was removed from its directory, moved or replaced, so that the next start will not
- * find what is written to it; NULL: none. */
-const char *sq_hold_lost(const struct sq_hold *h);
+/* UAR_ENOTFOUND: one was removed from its directory, moved or replaced, so that the next start will
+ * not find what is written to it. UAR_ECORRUPT: another program has cut one short; the log must
+ * have `log_bytes`. */
+UAR_MUST_CHECK uar_err sq_hold_check(struct sq_hold *h, int64_t log_bytes, struct uar_error *error);
+/* The log was folded into uar.db. */
+void sq_hold_grown(struct sq_hold *h);
 void sq_hold_end(struct sq_hold *h); /* after SQLite has closed them */
 
 /* --- wal_fit.c: may SQLite open what is there? ------------------------------------- */
@@ -393,6 +398,7 @@ struct sq_writer {
 	enum uar_store_health health;
 	struct uar_store_stats stats;
 	int frames, folded; /* pages in the write-ahead log, and in the file already */
+	int committed;	    /* pages in the log after this COMMIT; 0: it wrote none */
 	int fold_at;	    /* so many that wait are folded in */
 	struct sq_retry {
 		int left;      /* times that a log which is too long is tried to be shortened */

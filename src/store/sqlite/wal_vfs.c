@@ -2,9 +2,12 @@
 #include "store/sqlite/wal_vfs.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 
@@ -19,6 +22,7 @@ struct layer {
 
 struct wal_file {
 	sqlite3_file file;
+	const char *path;
 	char *bytes; /* not written yet, from `at` on; NULL: never gathered */
 	int n;
 	sqlite3_int64 at;
@@ -30,12 +34,27 @@ static struct wal_file *of(sqlite3_file *f)
 	return (struct wal_file *)(void *)f;
 }
 
+/* SQLite leaves no gaps in its log: a place behind the end means that another program has cut it
+ * short. A write there would make it long again, with zeros for what was acknowledged. */
+static bool is_cut(const struct wal_file *f, sqlite3_int64 at)
+{
+	struct statx now;
+
+	return f->path && statx(AT_FDCWD, f->path, 0, STATX_SIZE, &now) == 0 &&
+	       now.stx_mask & STATX_SIZE && (uint64_t)at > now.stx_size;
+}
+
 /* To SQLite a full disk is ENOSPC alone, and at a commit it forgets the errno of the rest: a
  * quota, or the limit for the size of a file. */
 static int put(struct wal_file *f, const void *in, int n, sqlite3_int64 at)
 {
-	int rc = f->real->pMethods->xWrite(f->real, in, n, at);
+	int rc;
 
+	if (is_cut(f, at)) {
+		errno = 0; /* no disk is full */
+		return SQLITE_IOERR_WRITE;
+	}
+	rc = f->real->pMethods->xWrite(f->real, in, n, at);
 	return rc == SQLITE_IOERR_WRITE && (errno == EDQUOT || errno == EFBIG) ? SQLITE_FULL : rc;
 }
 
@@ -170,6 +189,7 @@ static int open_file(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int
 	if (!(flags & SQLITE_OPEN_WAL))
 		return l->base->xOpen(l->base, name, file, flags, out_flags);
 	memset(f, 0, sizeof *f);
+	f->path = name; /* stays in place until the file is closed */
 	rc = l->base->xOpen(l->base, name, f->real, flags, out_flags);
 	if (f->real->pMethods)
 		f->file.pMethods = &wal_methods;

@@ -119,7 +119,7 @@ static int on_wal(void *ctx, sqlite3 *db, const char *name, int frames)
 	(void)db, (void)name;
 	if (frames < w->folded)
 		w->folded = 0; /* the log began anew */
-	w->frames = frames;
+	w->frames = w->committed = frames;
 	if (w->retry.pause)
 		w->retry.left = RETRIES;
 	return SQLITE_OK;
@@ -171,19 +171,34 @@ static void fold_failed(struct sq_writer *w, int rc)
 	pthread_mutex_unlock(&w->lock);
 }
 
+/* SQLite's status. Pages of the log would fill a uar.db that was cut short up to its old size and
+ * hide the damage, so its size is checked first. */
+static int fold(struct sq_writer *w, int mode, int *out_folded)
+{
+	struct uar_error cut = { 0 };
+	int rc;
+
+	if (sq_hold_check(&w->hold, 0, &cut) == UAR_ECORRUPT) {
+		cut.code = UAR_EIO;
+		sq_writer_break(w, &cut);
+		return SQLITE_IOERR;
+	}
+	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, mode, NULL, out_folded);
+	if (rc)
+		fold_failed(w, rc);
+	sq_hold_grown(&w->hold);
+	return rc;
+}
+
 /* Nothing is lost: SQLite empties a log that is folded in as a whole, and synced, and
  * leaves one that a reader still needs to the next time. */
 static void shorten(struct sq_writer *w)
 {
-	int rc;
-
 	if (!is_long(w))
 		return;
 	sqlite3_busy_handler(w->conn.db, NULL, NULL);
-	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL);
+	(void)fold(w, SQLITE_CHECKPOINT_TRUNCATE, NULL);
 	sq_busy_watch(&w->busy, w->conn.db);
-	if (rc)
-		fold_failed(w, rc);
 }
 
 /* Folds the write-ahead log into the file, while nobody waits for an answer.
@@ -194,9 +209,7 @@ static void checkpoint(struct sq_writer *w, int at_least)
 
 	if (w->frames - w->folded < at_least || health_of(w) == UAR_STORE_BROKEN)
 		return;
-	rc = sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, &folded);
-	if (rc)
-		fold_failed(w, rc);
+	rc = fold(w, SQLITE_CHECKPOINT_PASSIVE, &folded);
 	w->folded = rc ? w->frames : folded; /* not again at once */
 	(void)sq_mark_flush(&w->mark);
 }
@@ -318,9 +331,29 @@ static void note_space(struct sq_writer *w, uar_err e, bool wrote)
 	if (e)
 		sq_note_full(UAR_OWNER(w, struct sq_store, writer));
 	pthread_mutex_lock(&w->lock);
-	if (w->health != UAR_STORE_BROKEN)
+	if (w->health < UAR_STORE_DAMAGED)
 		w->health = e ? UAR_STORE_FULL : UAR_STORE_FINE;
 	pthread_mutex_unlock(&w->lock);
+}
+
+/* What does not meet the damage can still be written. */
+static void note_damage(struct sq_writer *w, const struct uar_error *error)
+{
+	bool first;
+
+	if (!w->conn.damaged)
+		return;
+	pthread_mutex_lock(&w->lock);
+	first = w->health < UAR_STORE_DAMAGED;
+	if (first)
+		w->health = UAR_STORE_DAMAGED;
+	pthread_mutex_unlock(&w->lock);
+	if (first)
+		uar_log(w->busy.log, UAR_LOG_ERROR, "store.damaged",
+			{ "reason", uar_str_c(error->text) },
+			{ "text",
+			  UAR_STR("writes fail where they meet the damage: stop the server, "
+				  "run `uar check`, restore a backup") });
 }
 
 static void rollback(struct sq_writer *w)
@@ -354,17 +387,32 @@ static void count_commit(struct sq_writer *w, const struct uar_list *batch, uint
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* What is in a file that nobody will find is not durable. A log without a name still has what
- * was told, and its file has a place for it. */
-static uar_err still_there(struct sq_writer *w, struct uar_error *error)
+/* What is in a file that no start will find, or in a part that was cut off, is not durable. A log
+ * without a name is folded in: it still has all that was acknowledged. */
+static uar_err still_there(struct sq_writer *w, int frames, struct uar_error *error)
 {
-	const char *lost = sq_hold_lost(&w->hold);
+	int64_t bytes = frames ? SQ_LOG_HEAD_BYTES + (int64_t)frames * SQ_FRAME_BYTES : 0;
+	uar_err e = sq_hold_check(&w->hold, bytes, error);
 
-	if (lost)
+	if (e == UAR_ENOTFOUND)
 		sqlite3_wal_checkpoint_v2(w->conn.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-	return lost ? uar_error_set(error, UAR_EIO,
-				    "%s was removed from its directory, or replaced", lost)
-		    : UAR_OK;
+	if (e)
+		error->code = UAR_EIO;
+	return e ? UAR_EIO : UAR_OK;
+}
+
+static uar_err run_commit(struct sq_writer *w, struct uar_error *error)
+{
+	struct uar_error cut = { 0 };
+	uar_err e;
+
+	w->committed = 0;
+	e = sq_run(&w->conn, SQ_COMMIT, NULL, 0, error);
+	if (!e)
+		return still_there(w, w->committed, error);
+	if (e == UAR_EIO && still_there(w, w->frames, &cut))
+		*error = cut;
+	return e;
 }
 
 /* COMMIT. Every failure but "no space" ends the store: the rows may be in the log file
@@ -374,10 +422,8 @@ static uar_err still_there(struct sq_writer *w, struct uar_error *error)
 static uar_err commit(struct sq_writer *w, const struct uar_list *batch, struct uar_error *error)
 {
 	int64_t start = uar_clock_mono(&uar_clock_system);
-	uar_err e = sq_run(&w->conn, SQ_COMMIT, NULL, 0, error);
+	uar_err e = run_commit(w, error);
 
-	if (!e)
-		e = still_there(w, error);
 	if (!e) {
 		count_commit(w, batch, (uint64_t)(uar_clock_mono(&uar_clock_system) - start));
 		if (w->mark.acked.pos != w->apply.head.pos) {
@@ -436,6 +482,7 @@ static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, bool all,
 		e = sq_run(&w->conn, SQ_BEGIN, NULL, 0, error);
 	if (e) {
 		note_space(w, e, false);
+		note_damage(w, error);
 		return e;
 	}
 	sq_busy_over(&w->busy);
@@ -448,6 +495,7 @@ static uar_err try_batch(struct sq_writer *w, struct uar_list *batch, bool all,
 	if (!e)
 		e = commit(w, batch, error);
 	note_space(w, e, w->apply.head.pos != pos);
+	note_damage(w, error);
 	if (e)
 		rollback(w);
 	return e;
