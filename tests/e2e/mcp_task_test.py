@@ -36,6 +36,7 @@ def long_run():
         equal((got["taskId"], got["status"], got["ttlMs"]), (task, "working", None))
         s.kill()
         s.start()
+        s.ready()
         equal(ask(m, "tasks/get", task)["status"], "working", "the run goes on")
         ended = ask(m, "tasks/cancel", task)
         check(set(ended) <= {"resultType", "_meta"}, ended)
@@ -61,8 +62,7 @@ def answered():
     with Server() as s:
         m = Modern(s, elicitation={}, **TASKS)
         task = task_of(m, WRITE)
-        got = ask(m, "tasks/get", task)
-        equal(got["status"], "input_required")
+        got = wait_until(lambda: (lambda t: t if t["status"] == "input_required" else None)(ask(m, "tasks/get", task)), "a question")
         (key, question), = got["inputRequests"].items()
         equal(question["method"], "elicitation/create")
         equal(ask(Modern(s, **TASKS), "tasks/get", task)["status"], "working", "who shows no forms is not asked")

@@ -43,7 +43,7 @@ def send_raw(url, data):
 
 
 PLACES = re.compile(r"(?<![\w.:/-])/(?:tmp|home|root|usr|etc|var|opt|proc|srv|mnt)/[^\s\"',;)]*")
-STARTING = re.compile(rb"(?:keys|definitions) are being read")
+STARTING = re.compile(rb"(?:keys|definitions) are being read|is still being recovered")
 
 
 class Connection(http.client.HTTPConnection):

@@ -56,8 +56,6 @@ class World:
             except GONE:
                 self.lost(generation)
                 continue
-            if a.status == 503 and b"recovered" in a.body:
-                continue
             if a.status == 401:  # another program has got the port of the dead one
                 self.lost(generation)
                 continue
