@@ -8,6 +8,7 @@ import sys
 from lib import (FIXTURES, ROOT, Provider, Server, Stream, check, check_run_stream, check_session, equal, main, run_uar,
                  test, text_of, wait_until)
 from lib.browser import Browser
+from lib.mcp_host import connected
 from lib.npm import modules, node
 
 HERE = os.path.join(ROOT, "tests", "e2e")
@@ -124,6 +125,7 @@ def mcp_tool():
         s.env["UAR_MCP_SERVERS"] = json.dumps({"mock": {
             "command": sys.executable, "args": [os.path.join(HERE, "lib", "mcp_mock.py"), log], "ask": False}})
         s.start()
+        connected(s, "mock")
         agent(s, "user", "scripted", "scripted-tools", tools={"allow": ["mcp:*"]})
         run_id = s.create("user", 'tool mcp__mock_add {"a": 40, "b": 2}')
         check_tool(s, run_id, "add", {"a": 40, "b": 2}, {"sum": 42})

@@ -4,7 +4,7 @@ import json
 import sys
 
 from lib import Server, check, equal, main, test, wait_until
-from lib.mcp import META, Modern, Session, last_message
+from lib.mcp import META, Modern, Session, last_message, offered
 from mcp_conformance_test import FIXTURE
 
 WRITE = {"name": "agent_tools", "arguments": {"message": 'tool fs.write {"path":"a.txt","text":"x"}'}}
@@ -138,6 +138,7 @@ def subscribed():
 @test("lists_that_change_are_told", "MCP-08")
 def changed():
     with Server(env=OFFER) as s:
+        offered(s, "test_trigger_tool_change")
         c = Session(s)
         own, held = c.listen(), Modern(s).open("subscriptions/listen", {"notifications": {"toolsListChanged": True}})
         equal(next(messages(held))["method"], "notifications/subscriptions/acknowledged")
@@ -151,6 +152,7 @@ def changed():
 @test("what_is_passed_on_fails_once_when_uar_is_killed", "MCP-09")
 def relay_ends():
     with Server(env=OFFER) as s:
+        offered(s, "test_elicitation")
         c = Session(s, elicitation={}, sampling={})
         stream = c.open("tools/call", {"name": "test_elicitation", "arguments": {"message": "Who?"}})
         primed = next(iter(stream))
@@ -158,6 +160,7 @@ def relay_ends():
         stream.close()
         s.kill()
         s.start()
+        offered(s, "test_simple_text")
         again = messages(c.listen(primed.id))
         equal(next(again)["id"], question["id"], "what was said is said again")
         lost = next(again)

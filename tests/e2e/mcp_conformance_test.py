@@ -11,6 +11,7 @@ import threading
 from urllib.parse import urlparse
 
 from lib import BUILD, ROOT, SAFETY, Server, check, equal, main, test
+from lib.mcp import offered
 from lib.npm import modules, node
 
 FIXTURE = os.path.join(ROOT, "tests", "e2e", "lib", "mcp_fixture.py")
@@ -85,6 +86,7 @@ def conformance():
     servers = {"fixture": {"command": sys.executable, "args": [FIXTURE], "offer": True}}
     modules("mcp-conformance"), node()
     with Server(env={"UAR_MCP_SERVERS": json.dumps(servers)}) as s, tempfile.TemporaryDirectory() as folder:
+        offered(s, "test_simple_text")
         proxy = TokenProxy(s)
         for revision, count in SCORED.items():
             scored, rest, said = judged(revision, folder, "server", "--url", proxy.url)

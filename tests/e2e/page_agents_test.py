@@ -7,7 +7,7 @@ import tempfile
 
 from lib import Provider, Server, check, equal, main, test, wait_until
 from lib.browser import Browser
-from lib.mcp_host import log_file, pipes
+from lib.mcp_host import connected, log_file, pipes
 from lib.mcp_mock import HttpMock
 
 
@@ -192,6 +192,7 @@ def tools():
 def servers():
     with HttpMock(log_file("a")) as web, Browser() as b, Server(
             env={"UAR_MCP_SERVERS": json.dumps({"pipe": pipes(log_file("b")), "gone": {"command": "/does/not/exist"}})}, outbound_allow="127.0.0.1") as s:
+        connected(s, "pipe")
         b.enter(s)
         b.do("await page.keyboard.press('g'); await page.keyboard.press('v')")
         b.wait(".split-row", "Connected")
@@ -226,6 +227,7 @@ def looks():
              "agents?new=1": "No problem", "models": "Healthy", "tools": "math.evaluate", "tools/internal:math.evaluate": "Run it alone", "servers": "pipe", "servers/pipe": "Adds two numbers."}
     env = {"UAR_MCP_SERVERS": json.dumps({"pipe": pipes(log_file("b"))})}
     with Server(env=env) as s:
+        connected(s, "pipe")
         put(s, definition(policy={"tools": {"allow": ["internal:*"]}}))
         put(s, definition(policy={"tools": {"allow": ["internal:*"]}}, prompt={"system": "You write prose."}))
         s.finish(s.create("demo", "hi"))

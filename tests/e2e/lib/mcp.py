@@ -1,7 +1,7 @@
 """MCP clients of both eras, as bytes: what the official ones hide can be seen."""
 import json
 
-from lib.check import check, equal
+from lib.check import check, equal, wait_until
 from lib.sse import Stream
 
 MODERN = "2026-07-28"
@@ -106,3 +106,8 @@ class Modern:
         self.count += 1
         m = {"jsonrpc": "2.0", "id": self.count, "method": method, "params": self.envelope(params, **meta)}
         return Stream(self.s.url, "/mcp", self.s.token, self.headers(method, params), body=m)
+
+
+def offered(s, tool):
+    """Waits until a server whose tools are passed on is connected: this one is among its tools."""
+    wait_until(lambda: tool in [t["name"] for t in Modern(s).ask("tools/list")["tools"]], tool + " is offered")

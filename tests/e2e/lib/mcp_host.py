@@ -19,8 +19,11 @@ LOOPBACK = {"outbound_allow": "127.0.0.1"}
 
 
 class Host(Server):
-    def __init__(self, servers, agent=None, **more):
+    """`silent`: names of servers that never say whether they are connected."""
+
+    def __init__(self, servers, agent=None, silent=(), **more):
         super().__init__(start=False, **more)
+        self.silent = set(silent)
         os.makedirs(os.path.join(self.data, "agents"))
         self.write("agents/user.json", agent or AGENT)
         self.servers(servers)
@@ -32,6 +35,13 @@ class Host(Server):
 
     def servers(self, servers):
         self.env = {**self.env, "UAR_MCP_SERVERS": json.dumps(servers)}
+
+    def start(self):
+        """Waits for the servers of the settings longer than the program itself does."""
+        super().start()
+        for name in set(json.loads(self.env["UAR_MCP_SERVERS"])) - self.silent:
+            wait_until(lambda name=name: state(self, name).get("state") != "connecting", name + " is connected or refused")
+        return self
 
     def tools(self):
         return {t["tool_id"]: t for t in self.http.get("/api/tools").json["tools"] if t["transport"] == "mcp"}
