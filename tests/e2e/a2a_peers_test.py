@@ -13,6 +13,7 @@ from lib import ROOT, Server, check, check_session, equal, main, refused, test, 
 from lib.a2a_faulty import Faulty
 from lib.npm import modules, node
 from lib.payloads import check_payload
+from lib.web import free_port
 
 ENV = {"UAR_OUTBOUND_ALLOW": "127.0.0.1"}
 DONE = {"succeeded", "failed", "canceled", "timeout"}
@@ -21,8 +22,8 @@ DONE = {"succeeded", "failed", "canceled", "timeout"}
 class Sdk:
     """An agent of the official SDK in a process of its own."""
 
-    def __init__(self, version="1.0", port=0):
-        self.version, self.port = version, port
+    def __init__(self, version="1.0"):
+        self.version, self.port = version, free_port()
         self.lines, self.changed = [], threading.Condition()
         self.start()
 
@@ -31,7 +32,6 @@ class Sdk:
                                       self.version, str(self.port)],
                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.url = json.loads(self.proc.stdout.readline())["url"]
-        self.port = int(self.url.rsplit(":", 1)[1])
         threading.Thread(target=self.listen, args=[self.proc], daemon=True).start()
 
     def listen(self, proc):

@@ -299,6 +299,7 @@ def judged_again():
         check("result" in rpc(s, "SendMessage", {**message(1, FORM), **told}, "tools"))
         r.wait(lambda seen: seen)
         s.stop()
+        r.at_rest()
         before = len(r.seen)
         del s.settings["outbound_allow"]
         s.start()

@@ -9,6 +9,7 @@ from lib.a2a import FORM, SLOW, Judge, message, rpc, text_of
 from lib.client import Client
 from lib.fanout import command
 from lib.push import Receiver, state_of
+from lib.web import free_port
 
 ALLOW = {"outbound_allow": "127.0.0.1"}
 CANARY = "canary-3f9a"
@@ -141,6 +142,7 @@ def killed():
         answer(s, 1, task)
         r.wait(lambda seen: len(seen) > len(first))
         s.kill()
+        r.at_rest()
         refused = len(r.seen)
         r.status = 200
         s.start()
@@ -166,8 +168,7 @@ def killed_waiting():
 
 @test("a_receiver_that_was_down_gets_all_of_it", "A2A-10")
 def down():
-    with Receiver() as gone:
-        port = gone.port
+    port = free_port()
     with Server(**ALLOW) as s:
         rpc(s, "SendMessage", sent(1, "hello", {"url": f"http://127.0.0.1:{port}/"}))
         wait_until(lambda: "a2a.push_not_taken" in s.log(), "it is tried")
@@ -370,8 +371,7 @@ def moved():
 
 @test("why_nothing_was_taken_is_said_without_the_address", "A2A-10")
 def failures():
-    with Receiver() as gone:
-        port = gone.port
+    port = free_port()
     with Server(log_level="debug", outbound_allow=f"127.0.0.1,{CANARY}.invalid") as s:
         tasks = [rpc(s, "SendMessage", sent(i, "hello", {"id": f"c{i}", "url": url}))["result"]["task"]
                  for i, url in enumerate((f"http://{CANARY}.invalid/", f"http://127.0.0.1:{port}/"))]

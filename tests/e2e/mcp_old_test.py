@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """MCP servers of 2024-11-05, whose transport has two addresses: used, reconnected, and kept to their origin."""
 import os
-import socket
 import subprocess
 
 from lib import check, equal, main, test, wait_until
@@ -9,6 +8,7 @@ from lib.mcp_host import Host, connected, log_file, of, state
 from lib.mcp_mock import HttpMock, asked
 from lib.mcp_old import OldMock
 from lib.npm import modules, node
+from lib.web import free_port
 
 
 @test("servers_of_2024_are_found_out_and_used", "MCP-01 MCP-03")
@@ -56,9 +56,7 @@ def nothing_there():
 @test("a_ready_server_over_two_addresses_is_used", "MCP-03")
 def everything():
     program = os.path.join(modules("mcp-servers"), "@modelcontextprotocol", "server-everything", "dist", "index.js")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     web = subprocess.Popen([node(), program, "sse"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                            env={**os.environ, "PORT": str(port)})
     try:

@@ -96,7 +96,7 @@ def log():
 
 @test("page_admin_log_goes_on_after_a_restart", "")
 def restart():
-    from lib.browser import free_port
+    from lib.web import free_port
     with Browser() as b, Server(log_level="debug", listen=f"127.0.0.1:{free_port()}") as s:
         b.enter(s)
         b.goto(s.url + "/ui/admin?tab=log")

@@ -7,7 +7,8 @@ import tempfile
 
 from lib import Server, check, equal, main, test
 from lib.backends import SAY, TALK, Shop, recording
-from lib.browser import SMALL, WIDER, Browser, free_port
+from lib.browser import SMALL, WIDER, Browser
+from lib.web import free_port
 
 WRITES = 'tool fs.write {"path": "note.txt", "text": "kept"}'
 SCHEMA = {"type": "object", "required": ["name", "age", "colour"], "properties": {

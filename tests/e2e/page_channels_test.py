@@ -3,8 +3,9 @@
 import json
 
 from lib import check, equal, main, test
-from lib.browser import Browser, free_port
+from lib.browser import Browser
 from lib.plugins import Lab
+from lib.web import free_port
 
 # Keeps everything that each EventSource hears.
 WATCH = """globalThis.heard = {};

@@ -4,7 +4,8 @@
 import json
 
 from lib import Provider, Server, check, equal, main, test
-from lib.browser import Browser, free_port
+from lib.browser import Browser
+from lib.web import free_port
 
 STOP = "await page.getByRole('button', {name: 'Stop', exact: true}).click()"
 

@@ -6,14 +6,18 @@ import socket
 
 from lib import Server, check, equal, main, test
 from lib.browser import Browser
+from lib.web import free_port
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 
 
 @test("a_data_directory_keeps_its_port", "")
 def keeps_port():
-    with Server() as s:
-        first = s.url
+    with Server(start=False) as s:
+        os.makedirs(s.data)
+        with open(os.path.join(s.data, "port"), "w") as f:  # nobody else gets this one after a kill
+            f.write(str(free_port()))
+        first = s.start().url
         s.restart()
         equal(s.url, first, "after a kill")
         s.stop()

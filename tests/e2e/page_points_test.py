@@ -8,8 +8,9 @@ import subprocess
 import tempfile
 
 from lib import FIXTURES, Provider, Server, Skip, check, equal, main, test, wait_until
-from lib.browser import Browser, free_port
+from lib.browser import Browser
 from lib.proxy import Proxy
+from lib.web import free_port
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 WRITES = 'tool fs.write {"path": "note.txt", "text": "kept"}'

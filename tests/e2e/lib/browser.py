@@ -1,9 +1,7 @@
 """A real browser on a leash: Debian's Chromium, driven by Playwright (page_driver.mjs)."""
 import json
 import os
-import random
 import shutil
-import socket
 import subprocess
 
 from . import SAFETY, Skip, check, equal, npm
@@ -171,16 +169,3 @@ WIDER = """return page.evaluate(() => [document.documentElement, ...document.que
 # What a finger does not hit.
 SMALL = """return page.locator('button:visible, a.btn:visible').evaluateAll((all) => all.filter((e) => {
                const r = e.getBoundingClientRect(); return r.height < 43.5 || r.width < 43.5; }).map((e) => e.textContent || e.ariaLabel))"""
-
-
-def free_port():
-    """One that the system gives to no one who does not ask for it: it is free again after a kill."""
-    while True:
-        port = random.randrange(10000, 32000)
-        with socket.socket() as s:
-            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            try:
-                s.bind(("127.0.0.1", port))
-                return port
-            except OSError:
-                pass
