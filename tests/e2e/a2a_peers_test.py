@@ -9,7 +9,7 @@ import os
 import subprocess
 import threading
 
-from lib import ROOT, Server, check, check_session, equal, main, refused, test, text_of, wait_until
+from lib import ROOT, SAFETY, Server, check, check_session, equal, main, refused, test, text_of, wait_until
 from lib.a2a_faulty import Faulty
 from lib.npm import modules, node
 from lib.payloads import check_payload
@@ -42,7 +42,7 @@ class Sdk:
 
     def wait(self, key, n=1):
         with self.changed:
-            check(self.changed.wait_for(lambda: len(self.of(key)) >= n, 60), key, self.lines)
+            check(self.changed.wait_for(lambda: len(self.of(key)) >= n, SAFETY), key, self.lines)
             return self.of(key)
 
     def of(self, key):

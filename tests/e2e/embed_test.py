@@ -53,7 +53,7 @@ class Host:
         status, text = self.answer()
         return status, json.loads(text)
 
-    def events(self, session_id, after=0, wait_ms=10000):
+    def events(self, session_id, after=0, wait_ms=int(SAFETY * 1000)):
         self.tell(f"events {session_id} {after} {wait_ms}")
         status, text = self.answer()
         return status, json.loads(text)
@@ -137,9 +137,10 @@ def same():
 
 
 def the_end(h, session):
-    """The number of the last event once no more come; None before."""
-    last = h.events(session, 0, 0)[1]["last"]
-    return None if h.events(session, last, 300)[1]["events"] else last
+    """The number of the last event once the thread is idle after its turn; None before."""
+    page = h.events(session, 0, 0)[1]
+    last = page["events"][-1]
+    return page["last"] if (last["type"], last["payload"].get("status")) == ("thread.updated", "idle") else None
 
 
 @test("a_turn_runs_inside_and_its_events_come_in_order", "CTL-02 CTL-03")

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import threading
 
-from lib import ROOT, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
+from lib import ROOT, SAFETY, check, check_session, equal, main, refused, run_uar, test, text_of, wait_until
 from lib.agents import AgentServer as Shop
 from lib.agents import definition, scripted
 from lib.mcp import Modern
@@ -382,7 +382,7 @@ def concurrent():
                 web.peak = 0
                 run_id = s.create(f"c{n}", "\n".join(call("slow", i=i) for i in range(6)))
                 with web.lock:
-                    check(web.lock.wait_for(lambda: web.busy == n, 30), "not enough run together", n)
+                    check(web.lock.wait_for(lambda: web.busy == n, SAFETY), "not enough run together", n)
                 web.gate.set()
                 s.events(run_id)
                 equal((web.peak, s.record(run_id)["status"]), (n, "succeeded"))

@@ -205,7 +205,8 @@ def expires():
     ask = [*TALK, ASK % (1, 1, "x"), "expect deny", "result"]
     with Shop({"claude": {"script": ask, "policy": {"timeout_seconds": 1}}, "echo2": {"script": TALK + [SAY % "hi", "result"]}}) as s:
         run_id = s.create("claude", "hi")
-        s.asked(run_id)
+        with s.session_stream(s.record(run_id)["session_id"]) as stream:
+            stream.until(lambda e: e.data["type"] == "action.required")
         equal(s.finish(s.create("echo2", "hi"))["status"], "succeeded", "another task goes on")
         log = log_of(s, run_id)
         outcome = of(log, "permission.resolved")[0]["payload"]

@@ -26,8 +26,9 @@ def reason():
 
 @test("a_server_comes_back_with_the_settings_it_had", "")
 def same_settings():
-    with Server(idle_exit_seconds="2s", tenant="acme", env={"UAR_USER": "ann"}) as s:
+    with Server(tenant="acme", env={"UAR_USER": "ann"}) as s:
         record = s.finish(s.create())  # its owner alone sees it
+        s.restart(idle_exit_seconds="2s")
         gone(s)
         for _ in range(2):  # also what came back
             p = run_uar("runs", "--json", "--data", s.data)

@@ -167,6 +167,8 @@ FAULTS = [  # what the provider does, category, retryable, http_status, a part o
     ("big", "provider_error", False, 200, "larger than its limit"),
     ("page", "provider_error", False, 200, "not an event stream"),
     ("nothing", None, None, 200, None),
+]
+SILENCES = [
     ("stall", "timeout", True, 200, "no token for"),
     ("mute", "timeout", True, None, "no answer for"),
 ]
@@ -190,6 +192,10 @@ def faults():
         with Provider() as p:
             env = wire_env(p.url + "/v1", dialect, "fault")
             with Server(env=env, model_idle_timeout_seconds="1", model_retries="0") as s:
+                for fault in SILENCES:
+                    check_fault(s, dialect, fault)
+                check(Provider.KEY not in s.log(), "the key is in the log")
+            with Server(env=env, model_retries="0") as s:
                 for fault in FAULTS:
                     check_fault(s, dialect, fault)
                 for name in ("nousage", "twice", "unknown"):

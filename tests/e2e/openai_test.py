@@ -357,10 +357,11 @@ def repeated():
     """Killed between the frames that a client reads; the same key attaches to the run and its text as it is."""
     body, key = {"model": "demo", "messages": [said("hi")]}, {"Idempotency-Key": "k1"}
     for n in (2, 12, 20):
-        with Server(env={"UAR_SCRIPTED_TOKEN_MS": "30"}) as s:
+        with Server(env={"UAR_SCRIPTED_TOKEN_MS": "100"}) as s:
             with Client(s) as client:
                 seen = client.ask("chat_part", body, n, headers=key)
-            s.kill()
+                s.kill()
+            s.env["UAR_SCRIPTED_TOKEN_MS"] = "30"
             s.start()
             with Client(s) as client:
                 early = client.ask("chat_stream", body, headers=key)["final"]["choices"][0]["message"]

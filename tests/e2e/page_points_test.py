@@ -8,8 +8,10 @@ import subprocess
 import tempfile
 
 from lib import FIXTURES, Provider, Server, Skip, check, equal, main, test, wait_until
+from lib.agents import AgentServer, scripted
 from lib.browser import Browser
 from lib.proxy import Proxy
+from lib.services import Service
 from lib.web import free_port
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
@@ -191,16 +193,13 @@ def c4():
 
 @test("page_d1_a_tool_goes_from_running_to_ok_with_its_time", "UI-04")
 def d1():
-    with tempfile.TemporaryDirectory() as folder, Browser() as b:
-        rows = [("RunStart", {"agent_id": "fixture"}, 0), ("ToolStart", {"tool_call_id": "1", "tool": "slow", "input": {"n": 1}}, 0),
-                ("ToolEnd", {"tool_call_id": "1", "output": {"n": 2}, "ok": True}, 3000), ("RunDone", {}, 3000)]
-        with open(os.path.join(folder, "slow.jsonl"), "w", encoding="utf-8") as f:
-            f.writelines(json.dumps({"type": t, "data": {"run_id": "x", **d}, "at_ms": at}) + "\n" for t, d, at in rows)
-        with Server(fixtures_dir=folder) as s:
+    with Service() as web, Browser() as b:
+        shop = scripted("shop", {"http": [{"name": "slow", "url": web.url + "/gate"}]}, allow=["http:*"])
+        with AgentServer(shop, outbound_allow="127.0.0.1") as s:
             b.chat(s)
-            b.choose("Agent", "fixture")
-            b.click("button", "Send")
+            b.say("shop", "tool http__slow")
             b.wait(".tool[data-state=running]", "slow")
+            web.gate.set()
             b.ended(1)
             b.wait(".tool[data-state=ok] summary .num")
             check(re.search(r"\d+ (ms|s)|\d\.\d s", b.texts(".tool summary .num")[0]), "how long it took")
@@ -222,7 +221,7 @@ def d7():
 
 @test("page_d10_an_expired_question_takes_no_answer", "UI-16")
 def d10():
-    with Browser() as b, Server(action_timeout_seconds="2s") as s:
+    with Browser() as b, Server(action_timeout_seconds="10s") as s:  # time enough to be shown before
         b.chat(s)
         b.say("tools", WRITES)
         b.wait(".question .state", "Waits for you")

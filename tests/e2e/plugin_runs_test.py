@@ -296,6 +296,7 @@ def sync():
     with Lab(sync_wait_seconds=1) as s:
         a = s.post_run("gate", {"file": s.file("gate")}, mode="sync")
         check(a.status == 202 and a.json["status"] in ("queued", "running"), a.body)
+        s.until(a.json["run_id"], lambda r: r["progress"] == 0.5)  # the plugin has started
         t = s.post_run("gate", {"file": s.file("gate")}, path="/plugin/trigger")
         equal((t.status, t.json), (202, {"success": None, "data": None, "error": None,
                                          "run_id": t.json["run_id"], "status": "running"}), "it has not failed")

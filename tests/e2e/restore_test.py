@@ -313,7 +313,7 @@ def lost_tail():
 @test("logs_follow_into_a_restored_copy", "")
 def follower():
     """uar logs -f is told, shows the run again and goes on to its end."""
-    with Server(scripted_token_ms=20) as s:
+    with Server(scripted_token_ms=100) as s:
         run_id = s.create("demo", "hello")
         with s.stream(run_id) as stream:
             stream.until(lambda e: e.type == "ChatDelta")
@@ -326,6 +326,7 @@ def follower():
                 check(logs.stdout.readline(), "it follows")
             s.kill()
             restore(s, backup, in_place=False)
+            s.settings["scripted_token_ms"] = 20
             s.start()
             out, err = logs.communicate(timeout=SAFETY)
         equal(logs.returncode, 0, err)

@@ -185,8 +185,7 @@ def due_survives():
 @test("a_call_that_may_succeed_later_is_repeated_and_its_text_superseded", "STAT-11")
 def repeated():
     for dialect in DIALECTS:
-        with Provider() as p, Server(env=providers(a=(p.url, dialect)), model="a/seq:cut,err500,hello",
-                                     model_idle_timeout_seconds="1", **QUICK) as s:
+        with Provider() as p, Server(env=providers(a=(p.url, dialect)), model="a/seq:cut,err500,hello", **QUICK) as s:
             events, record, facts = run(s)
             equal((dialect, record["status"]), (dialect, "succeeded"))
             check(text_of(events).endswith("Hello from the fake provider. "), text_of(events))

@@ -3,6 +3,8 @@ import http.server
 import json
 import threading
 
+from lib.check import SAFETY
+
 TEXT = "TASK_STATE_"
 
 
@@ -118,7 +120,7 @@ class Faulty:
 
     def wait(self, condition):
         with self.changed:
-            return self.changed.wait_for(condition, 60)
+            return self.changed.wait_for(condition, SAFETY)
 
     def asked(self, *methods):
         return [p for m, p in self.seen if m in methods]

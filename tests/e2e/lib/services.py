@@ -4,6 +4,7 @@ import json
 import threading
 from urllib.parse import quote
 
+from lib.check import SAFETY
 from lib.web import Quiet, Web
 
 
@@ -37,7 +38,7 @@ class Handler(Quiet):
             self.server.busy += 1
             self.server.peak = max(self.server.peak, self.server.busy)
             self.server.lock.notify_all()
-        self.server.gate.wait(30)
+        self.server.gate.wait(SAFETY)
         with self.server.lock:
             self.server.busy -= 1
 
@@ -67,7 +68,7 @@ class Handler(Quiet):
             self.answer(200, json.dumps({"basic": base64.b64encode(b"user:" + key).decode(), "query": quote(key),
                                          "hex": "no", "url": base64.urlsafe_b64encode(key).decode()}).encode())
         elif self.path.startswith("/silent"):
-            self.server.gate.wait(30)
+            self.server.gate.wait(SAFETY)
         else:
             self.answer(200, json.dumps(seen).encode())
 
