@@ -224,7 +224,9 @@ def died():
         peer.kill()
         r = wait_peer(s, run_id, "the peer is gone", state="unreachable")
         wait_until(lambda: s.record(run_id)["engine_status"] == "waiting_resource", "it waits")
+        before = steps(s, run_id)
         s.restart()
+        wait_until(lambda: len(steps(s, run_id)) > len(before), "the peer is looked for again")
         wait_until(lambda: s.record(run_id)["engine_status"] == "waiting_resource", "it waits again")
         equal((r["status"], r["error"]), ("running", None))
         peer.start()  # a peer that remembers nothing
@@ -347,7 +349,7 @@ def six():
             else:
                 wait_peer(s, run_id, word, state=word)
             equal(len(peers[word].asked("SendMessage")), 1, word)
-        equal(s.record(runs["waiting"])["engine_status"], "waiting_input")
+        wait_until(lambda: s.record(runs["waiting"])["engine_status"] == "waiting_input", "the question")
         equal(s.finish(runs["missing"])["error"]["code"], "PEER_TASK_MISSING")
         for word in ("running", "idle", "waiting", "unreachable"):
             check(s.record(runs[word])["status"] not in DONE, word)

@@ -8,6 +8,7 @@ import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from lib import ROOT, Provider, Server, check, equal, main, refused, run_uar, test, text_of, wait_until
+from lib.agents import put_file
 
 EXAMPLE = os.path.join(ROOT, "examples", "agents", "contract_agent.json")
 
@@ -30,10 +31,7 @@ class Shop(Server):
         self.start()
 
     def write(self, name, text):
-        temporary = os.path.join(self.agents, "." + name)
-        with open(temporary, "w") as f:
-            f.write(text)
-        os.rename(temporary, os.path.join(self.agents, name))
+        put_file(self.agents, name, text)
 
     def define(self, value):
         self.write(value["id"] + ".json", json.dumps(value))
@@ -192,6 +190,7 @@ def broken():
         s.write("b.json", "{")
         wait_until(s.broken, "it is back")
         s.restart()
+        s.ready()
         check("b" not in s.listed(), "what was removed does not come back")
 
 
@@ -249,6 +248,7 @@ def database():
         equal([(v["version"], v["change"]) for v in s.http.get("/api/agents/mine/versions").json["versions"]],
               [(3, "removed"), (2, "put"), (1, "put")])
         s.restart()
+        s.ready()
         check("mine" not in s.listed())
         equal(put(agent("ONE")).json["version"], 4)
         with s.session_stream("uar.registry") as events:

@@ -86,8 +86,8 @@ def ends():
 def restarts():
     def body(s, modern):
         run_id = s.watch()
-        write(s.file, "die")
         before = len(asked(s.asked_file, "tools/list"))
+        write(s.file, "die")
         wait_until(lambda: "mcp:notes/uar.watch_resource" not in s.tools(), "it is gone")
         write(s.file, "after")
         events = s.end(run_id)

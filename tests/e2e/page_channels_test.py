@@ -59,8 +59,8 @@ def restarts():
         items = [i["export_item_id"] for i in s.items(run_id)["items"]]
         seen = until(b, "export", f"e.data.export_item_id === {json.dumps(items[-1])}")
         equal([e["data"]["export_item_id"] for e in seen], items, "each once")
-        count = len(b.do("return heard.runs"))
         s.restart()  # the run is over: its state is told again
+        count = len(b.do("return heard.runs"))
         seen = until(b, "runs", "e.kind === 'runs' && e.data.status === 'succeeded'", count)
         equal({e["kind"] for e in seen[count:]}, {"runs"}, "its state, and nothing to read again")
         until(b, "export", "true")

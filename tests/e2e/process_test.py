@@ -122,11 +122,14 @@ def tools_without_descriptors():
             s.finish(s.create("shop", call("fs.list")))
             kept = http.client.HTTPConnection(urlsplit(s.url).netloc, timeout=SAFETY)
 
-            def ask(method, path, body=None):
+            def told(method, path, body=None):
                 kept.request(method, path, body and json.dumps(body), {"Authorization": "Bearer " + s.token,
                                                                        "Content-Type": "application/json"})
-                return json.loads(kept.getresponse().read())
-            ask("GET", "/health")
+                return kept.getresponse().read()
+
+            def ask(*more):
+                return json.loads(told(*more))
+            wait_until(lambda: b"\nuar_http_connections 1\n" in told("GET", "/metrics"), "the others have left their descriptors")
             with no_descriptors(s.pid):
                 lines = [call("fs.list"), call("text"), call("process__run", argv=["true"])]
                 run_id = ask("POST", "/api/runs", {"agent_id": "shop", "inputs": {"message": "\n".join(lines)}})["run_id"]

@@ -323,12 +323,9 @@ def listed():
         equal(whole["definition"]["workflow"], ECHO["workflow"])
         refused(s.http.get("/api/workflows/plain"), 404, "NOT_FOUND")
         refused(s.http.send("DELETE", "/api/workflows/plain"), 404, "NOT_FOUND")
-        path = os.path.join(s.data, "agents", "greet.json")
-        with open(path, "w") as f:
-            json.dump({**ECHO, "metadata": {"title": "Anew"}}, f)
+        s.define({**ECHO, "metadata": {"title": "Anew"}})
         wait_until(lambda: s.http.get("/api/workflows/greet").json["title"] == "Anew", "the file is read again")
-        with open(path, "w") as f:
-            json.dump({**ECHO, "workflow": {"nodes": [], "edges": []}}, f)
+        s.define({**ECHO, "workflow": {"nodes": [], "edges": []}})
         broken = wait_until(lambda: s.http.get("/api/agents").json["broken"], "the file is refused")
         check("/workflow/nodes" in broken[0]["error"] and "no input" in broken[0]["error"], broken)
 

@@ -16,11 +16,21 @@ def scripted(agent_id, tools, **policy):
         **({"tools": policy} if policy else {})})
 
 
+def put_file(folder, name, text):
+    """Whole at once: a server that watches the folder reads no half of it."""
+    temporary = os.path.join(folder, "." + name)
+    with open(temporary, "w") as f:
+        f.write(text)
+    os.rename(temporary, os.path.join(folder, name))
+
+
 class AgentServer(Server):
     def __init__(self, *agents, **more):
         super().__init__(start=False, **more)
         os.makedirs(os.path.join(self.data, "agents"))
         for a in agents:
-            with open(os.path.join(self.data, "agents", a["id"] + ".json"), "w") as f:
-                json.dump(a, f)
+            self.define(a)
         self.start()
+
+    def define(self, value):
+        put_file(os.path.join(self.data, "agents"), value["id"] + ".json", json.dumps(value))

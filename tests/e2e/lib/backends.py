@@ -2,6 +2,7 @@
 import json
 import os
 
+from lib.agents import put_file
 from lib.check import check, equal, wait_until
 from lib.server import BUILD, ROOT, Server
 
@@ -34,8 +35,7 @@ class Shop(Server):
         for name, more in (agents or {}).items():
             self.define(name, **more)
         for name, text in (files or {}).items():
-            with open(os.path.join(self.agents, name), "w") as f:
-                f.write(text)
+            put_file(self.agents, name, text)
         self.start()
 
     def define(self, agent_id, script=(), entry="claude_code", policy=None, metadata=None,
@@ -49,8 +49,7 @@ class Shop(Server):
                                      **backend}}}
         if policy:
             d["policy"] = {"approvals": policy}
-        with open(os.path.join(self.agents, agent_id.replace(":", "_") + ".json"), "w") as f:
-            json.dump(d, f)
+        put_file(self.agents, agent_id.replace(":", "_") + ".json", json.dumps(d))
 
     def file(self, name):
         return os.path.join(self.root, name)
