@@ -122,25 +122,6 @@ void rt_push_wake(struct push_task *t)
 		look_later(t);
 }
 
-static void forgotten(struct uar_push_op *op)
-{
-	struct push_task *t = UAR_OWNER(op, struct push_task, forget);
-
-	t->forgetting = false;
-	rt_push_watch(t, false);
-	UAR_LIST_EACH (it, &t->senders)
-		rt_push_kill(UAR_OWNER(it, struct push_sender, node));
-	rt_push_pump(t->ml);
-}
-
-void rt_push_forget(struct push_task *t)
-{
-	if (t->forgetting)
-		return;
-	t->forget = (struct uar_push_op){ .what = UAR_PUSH_FORGET, .done = forgotten };
-	t->forgetting = !rt_push_enter(t, &t->forget);
-}
-
 void rt_pushes_committed(struct uar_mailer *ml, const struct rt_commit *c)
 {
 	const struct uar_event *ev = c->events;
@@ -158,14 +139,22 @@ void rt_pushes_committed(struct uar_mailer *ml, const struct rt_commit *c)
 		rt_push_wake(t);
 }
 
+/* The append that evicted the run has deleted its configurations. */
 void rt_pushes_evicted(struct uar_mailer *ml, const struct uar_owner *owner, uar_str run_id)
 {
-	struct push_task *t = NULL;
+	struct rt_key k;
+	uar_str key = rt_key(&k, owner, run_id);
+	struct push_task *t = uar_map_get(&ml->push.tasks, key);
 
-	if (ml->push.stopped || open_task(ml, owner, run_id, &t))
+	if (ml->push.stopped)
 		return;
-	rt_push_forget(t);
+	rt_numbers_remove(&ml->push.watched, number_of(ml, key));
+	if (!t)
+		return;
+	UAR_LIST_EACH (it, &t->senders)
+		rt_push_kill(UAR_OWNER(it, struct push_sender, node));
 	rt_push_rest(t);
+	rt_push_pump(ml);
 }
 
 uar_err uar_push_check(const struct uar_mailer *ml, uar_str url, struct uar_error *error)

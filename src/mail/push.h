@@ -18,7 +18,6 @@ enum uar_push_what {
 	UAR_PUSH_TOLD,
 	UAR_PUSH_END,
 	UAR_PUSH_DROP,
-	UAR_PUSH_FORGET,
 };
 
 /* It belongs to the caller and stays in place, with its strings, until done. */

@@ -170,11 +170,9 @@ static uar_err look(struct push_task *t)
 
 /* --- what changes ----------------------------------------------------------------------------- */
 
-/* What an operation changes: up to all rows of the task, and the fact of it. */
+/* What an operation changes, and the fact of it. */
 struct change {
 	struct uar_row_push row;
-	struct uar_row rows[UAR_LIMIT_PUSH_CONFIGS];
-	size_t count;
 	struct uar_push_fact fact;
 };
 
@@ -265,33 +263,18 @@ static uar_err change_one(struct push_task *t, struct uar_push_op *op, struct ch
 	return UAR_OK;
 }
 
-static uar_err change_all(struct push_task *t, struct change *c)
-{
-	for (size_t i = 0; i < t->rows.row_count && i < ARRAY_LEN(c->rows); i++) {
-		c->rows[c->count] = t->rows.rows[i];
-		c->rows[c->count].removed = true;
-		c->count++;
-	}
-	c->fact.change = "removed";
-	return c->count ? UAR_OK : UAR_ESKIP;
-}
-
 static uar_err decide(struct push_task *t, struct change *c)
 {
 	struct uar_push_op *op = at_work(t);
 	uar_err e;
 
 	c->fact.run_id = t->run_id;
-	if (op->what == UAR_PUSH_FORGET)
-		return change_all(t, c);
 	e = op->what == UAR_PUSH_SET ? change_set(t, op, c) : change_one(t, op, c);
 	if (e)
 		return e;
 	c->fact.config_id = c->row.config_id;
 	c->row.row.updated_us = uar_clock_wall(rt_sched(t->ml->rt)->clock);
 	e = uar_row_pack(&c->row, &t->arena, &op->error);
-	c->rows[0] = c->row.row;
-	c->count = 1;
 	return e;
 }
 
@@ -308,8 +291,6 @@ static bool is_awaited(const struct push_task *t, const struct uar_push_op *op)
 
 	if (op->what == UAR_PUSH_TOLD || is_opened(t, op))
 		return true;
-	if (op->what == UAR_PUSH_FORGET)
-		return false;
 	for (size_t i = 0; i < t->rows.row_count; i++)
 		open += t->rows.rows[i].open &&
 			!uar_str_eq(uar_str_from(t->rows.rows[i].id, t->run_id.n + 1),
@@ -386,8 +367,8 @@ static uar_err append(struct push_task *t)
 					 .after = t->state.sequence,
 					 .events = d.events,
 					 .event_count = d.event_count,
-					 .rows = c->rows,
-					 .row_count = c->count,
+					 .rows = &c->row.row,
+					 .row_count = 1,
 					 .done = appended };
 	return rt_append(t->ml->rt, &t->append);
 }

@@ -34,11 +34,11 @@ struct push_task {
 	unsigned tries;
 	struct uar_arena arena;
 	struct uar_buf buf;
-	/* Its own operations: */
-	struct uar_push_op look, forget;
-	bool looking, forgetting; /* they are in the queue */
-	bool complete;		  /* each active configuration has a sender */
-	struct uar_timer timer;	  /* when that could not be found out */
+	/* Its own operation: */
+	struct uar_push_op look;
+	bool looking;		/* it is in the queue */
+	bool complete;		/* each active configuration has a sender */
+	struct uar_timer timer; /* when that could not be found out */
 };
 
 enum push_state {
@@ -92,7 +92,6 @@ struct push_sender {
 void rt_push_wake(struct push_task *t);		   /* there may be something to tell */
 void rt_push_rest(struct push_task *t);		   /* frees it if nothing of it is at work */
 void rt_push_watch(struct push_task *t, bool yes); /* commits of its run wake it */
-void rt_push_forget(struct push_task *t);	   /* its run is gone */
 void rt_push_scan_on(struct uar_mailer *ml);	   /* a start goes on with its list */
 void rt_pushes_init(struct uar_mailer *ml, struct uar_pushes *port);
 void rt_pushes_stop(struct uar_mailer *ml);

@@ -183,7 +183,7 @@ static void closed(struct uar_push_op *op)
 	struct uar_mailer *ml = s->task->ml;
 
 	s->noting = false;
-	if (op->err) {
+	if (op->err && !s->gone) {
 		wait(s, 0);
 		return;
 	}
@@ -229,6 +229,10 @@ static void told(struct uar_push_op *op)
 {
 	struct push_sender *s = UAR_OWNER(op, struct push_sender, op);
 
+	if (s->gone) {
+		closed(op);
+		return;
+	}
 	s->noting = false;
 	if (op->err) {
 		wait(s, 0); /* and then it is told once more */
@@ -333,15 +337,14 @@ static void page_ready(struct uar_read *r)
 	s->fold.at = 0;
 	if (e)
 		uar_store_read_fini(r);
-	if (s->gone) {
+	if (e == UAR_ENOTFOUND) /* the run was evicted meanwhile */
+		rt_push_watch(t, false);
+	if (s->gone || e == UAR_ENOTFOUND) {
 		rt_push_free(s);
 		rt_push_rest(t);
 		rt_push_pump(ml);
 	} else if (ml->push.stopped) {
 		set_waiting(s);
-	} else if (e == UAR_ENOTFOUND) {
-		set_waiting(s);
-		rt_push_forget(t);
 	} else if (e == UAR_ECORRUPT) {
 		close_it(s, UAR_PUSH_DROP, "what is stored of the task is damaged");
 	} else if (e) {
@@ -438,16 +441,16 @@ void rt_push_halt(struct push_sender *s)
 	}
 }
 
-/* Called while an operation of its task is at work, which is none of its own. */
+/* An operation of its own that waits is taken back; one that is at work ends first. */
 void rt_push_kill(struct push_sender *s)
 {
-	if (s->noting) {
+	if (s->noting && s->task->queue.next != &s->op.node) {
 		uar_list_remove(&s->op.node);
 		s->task->waiting--;
 		s->noting = false;
 	}
 	s->gone = true;
-	if (s->state != PUSH_READING)
+	if (s->state != PUSH_READING && !s->noting)
 		rt_push_free(s);
 }
 

@@ -37,6 +37,7 @@ struct world {
 	struct uar_runtime *rt;
 	struct uar_stage_parts parts;
 	struct fake *fake;
+	uint64_t keep_runs;
 };
 
 static struct fake *at_work; /* tasks have no context */
@@ -117,14 +118,15 @@ static void rise(struct world *w)
 	w->rt = uar_stage_rise(&w->pump, (struct uar_stage_options){ .parts = &w->parts,
 								     .store = w->store,
 								     .seal = &seal,
+								     .keep_runs = w->keep_runs,
 								     .scripted = w->model,
 								     .pushes = &w->fake->base });
 	uar_push_recover(w->parts.mailer);
 }
 
-static void open_world(struct world *w)
+static void open_keeping(struct world *w, uint64_t keep_runs)
 {
-	*w = (struct world){ .fake = uar_zalloc(sizeof *w->fake) };
+	*w = (struct world){ .fake = uar_zalloc(sizeof *w->fake), .keep_runs = keep_runs };
 	at_work = w->fake;
 	w->fake->base.ops = &ops;
 	w->fake->sched = &w->pump.sched;
@@ -132,6 +134,11 @@ static void open_world(struct world *w)
 	leap_init(&w->leap);
 	w->pump.sched.clock = &w->leap.clock;
 	rise(w);
+}
+
+static void open_world(struct world *w)
+{
+	open_keeping(w, 0);
 }
 
 static void close_world(struct world *w)
@@ -541,6 +548,84 @@ TEST(the_place_of_one_that_is_removed_is_free, "A2A-10")
 	settle(&w, 0);
 	CHECK_STR(uar_str_c(taken(&w, "http://host/a")), ALL);
 	close_world(&w);
+}
+
+static void rows_done(struct uar_rows_query *q)
+{
+	q->limit = 0; /* a sign for count_rows() */
+}
+
+/* Configurations of the guest's task that are stored. */
+static size_t count_rows(struct world *w, const struct guest *g)
+{
+	struct uar_rows_query q = { .owner = owner,
+				    .kind = UAR_ROW_PUSH,
+				    .parent = uar_str_c(g->op.run_id),
+				    .limit = UAR_LIMIT_PUSH_CONFIGS,
+				    .done = rows_done };
+	size_t n;
+
+	CHECK_INT(w->store->ops->rows(w->store, &q), UAR_OK);
+	while (q.limit)
+		(void)uar_pump_turn(&w->pump);
+	CHECK_INT(q.err, UAR_OK);
+	n = q.row_count;
+	uar_store_rows_fini(&q);
+	return n;
+}
+
+/* A sealed address does not outlive its run, whenever the process dies. */
+TEST(configurations_go_with_a_run_that_is_evicted, "A2A-10")
+{
+	for (int turns = 0; turns < 60; turns++) {
+		const char *url = turns % 2 ? "http://a" : "http://down";
+		struct guest g[4] = { { .done = false } };
+		struct world w;
+
+		open_world(&w);
+		for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+			create(&w, &g[i]);
+			set(&w, &g[i], url);
+		}
+		settle(&w, 0);
+		die(&w, SIZE_MAX);
+		w.keep_runs = 2;
+		rise(&w);
+		for (int i = 0; i < turns / 2; i++)
+			(void)uar_pump_turn(&w.pump);
+		die(&w, (size_t)(turns / 2 % 3));
+		rise(&w);
+		settle(&w, 1);
+		for (size_t i = 0; i < ARRAY_LEN(g); i++)
+			CHECK_INT(count_rows(&w, &g[i]), i >= 2);
+		close_world(&w);
+	}
+}
+
+/* Its receiver has not answered yet, or is tried again later. */
+TEST(a_run_that_is_evicted_is_told_no_more, "A2A-10")
+{
+	for (int silent = 0; silent < 2; silent++) {
+		struct guest g[2] = { { .done = false } };
+		struct world w;
+		size_t before;
+
+		open_keeping(&w, 1);
+		w.fake->silent = silent;
+		create(&w, &g[0]);
+		set(&w, &g[0], "http://down");
+		settle(&w, 0);
+		CHECK_INT(w.parts.mailer->push.tasks.used, 1);
+		before = w.fake->count;
+		create(&w, &g[1]);
+		settle(&w, 0);
+		CHECK_INT(w.parts.mailer->push.tasks.used, 0);
+		CHECK_INT(w.parts.mailer->push.watched.count, 0);
+		CHECK_INT(w.fake->out, 0);
+		settle(&w, 4);
+		CHECK_INT(w.fake->count, before);
+		close_world(&w);
+	}
 }
 
 static unsigned long asked, refused;

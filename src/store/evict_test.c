@@ -120,6 +120,74 @@ BOTH(a_run_that_goes_on_is_never_evicted, "RUN-48")
 	uar_facts_fini(&f[1]);
 }
 
+static void rows_done(struct uar_rows_query *q)
+{
+	q->order = UAR_ROWS_RANK; /* a sign for have() */
+}
+
+/* Is there a row of that kind with that id? */
+static bool have(struct world *w, enum uar_row_kind kind, const char *id)
+{
+	struct uar_rows_query q = { .owner = uar_facts_owner,
+				    .kind = kind,
+				    .id = uar_str_c(id),
+				    .limit = 1,
+				    .done = rows_done };
+
+	CHECK_INT(w->store->ops->rows(w->store, &q), UAR_OK);
+	while (q.order != UAR_ROWS_RANK)
+		(void)uar_pump_turn(&w->pump);
+	uar_store_rows_fini(&q);
+	return q.err == UAR_OK;
+}
+
+/* Two rows below the run: one of notifications, one of another kind. */
+static uar_err put_below(struct world *w, struct uar_facts *writer, const struct uar_facts *f,
+			 const char *id)
+{
+	struct uar_row rows[] = { { .kind = UAR_ROW_TASK }, { .kind = UAR_ROW_PUSH } };
+	struct one o;
+	uar_err e;
+
+	for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+		rows[i].id = uar_str_c(id);
+		rows[i].parent = uar_str_c(f->run);
+		rows[i].status = UAR_STR("active");
+		rows[i].body = UAR_STR("{}");
+	}
+	one_delta(writer, &o);
+	o.a.rows = rows;
+	o.a.row_count = ARRAY_LEN(rows);
+	e = uar_facts_append(&w->pump, w->store, &o.a);
+	if (e)
+		rewind_to(writer, writer->seq - 1, writer->run_seq - 1);
+	return e;
+}
+
+BOTH(configurations_of_notifications_go_with_their_run, "A2A-10")
+{
+	struct uar_facts f[2], writer;
+	uar_str gone;
+
+	end_one(w, &f[0], 1);
+	end_one(w, &f[1], 2);
+	CHECK_INT(begin(w, &writer, 3), UAR_OK);
+	CHECK_INT(put_below(w, &writer, &f[0], "a"), UAR_OK);
+	CHECK_INT(put_below(w, &writer, &f[1], "b"), UAR_OK);
+	gone = uar_str_c(f[0].run);
+	CHECK_INT(evict(w, uar_facts_owner, &gone, 1), UAR_OK);
+	CHECK(!have(w, UAR_ROW_PUSH, "a"));
+	CHECK(have(w, UAR_ROW_TASK, "a"));
+	CHECK(have(w, UAR_ROW_PUSH, "b"));
+	/* And none comes afterwards. */
+	CHECK_INT(put_below(w, &writer, &f[0], "c"), UAR_ENOTFOUND);
+	CHECK(!have(w, UAR_ROW_TASK, "c"));
+	CHECK_INT(put_below(w, &writer, &f[1], "c"), UAR_OK);
+	for (size_t i = 0; i < ARRAY_LEN(f); i++)
+		uar_facts_fini(&f[i]);
+	uar_facts_fini(&writer);
+}
+
 static void count_owner(void *ctx, const struct uar_owner *owner)
 {
 	CHECK(uar_owner_eq(owner, &uar_facts_owner));

@@ -43,17 +43,18 @@ struct uar_append {
 	size_t row_count; /* at most UAR_LIMIT_APPEND_ROWS */
 	/* Run ids of that owner, copied. From the commit on they are evicted: no read, no
 	 * list and no key finds them, and nothing is appended to them; their events stay
-	 * in their sessions. One that is evicted already stays so. */
+	 * in their sessions. Their rows of the kind UAR_ROW_PUSH are deleted. One that is
+	 * evicted already stays so. */
 	const uar_str *evict;
 	size_t evict_count; /* at most UAR_LIMIT_EVICT_RUNS */
 	void (*done)(struct uar_append *a);
 	/* out */
 	/* ECONFLICT: the guard failed (sequence, run_sequence, a thread or a row that lives
 	 * in another session, or a fresh row that exists); EEXISTS: the key is taken, see `taken`;
-	 * ENOTFOUND: events of a run that has no row or is evicted, or one to evict that is not
-	 * there; ESTATE: the run's row has ended otherwise, or one to evict has not ended;
-	 * EINVALID: a run of another session, or with another thread, turn or task
-	 * than it was made with. These, and every other error but one, leave no trace.
+	 * ENOTFOUND: events, or a row of the kind UAR_ROW_PUSH, of a run that has no row or is
+	 * evicted, or one to evict that is not there; ESTATE: the run's row has ended otherwise, or
+	 * one to evict has not ended; EINVALID: a run of another session, or with another thread,
+	 * turn or task than it was made with. These, and every other error but one, leave no trace.
 	 * EUNKNOWN: storage failed during the commit. The append may be stored as a whole
 	 * or not at all; only a store that is opened again can tell. `broken` follows. */
 	uar_err err;

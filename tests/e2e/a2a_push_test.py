@@ -319,7 +319,9 @@ def evicted():
         r.wait_state("TASK_STATE_COMPLETED")
         for i in range(2, 4):
             rpc(s, "SendMessage", message(i))
-        wait_until(lambda: facts(s, task)[-1]["change"] == "removed", "they are removed")
+        wait_until(lambda: s.http.get(f"/api/runs/{task}").status == 404, "the run is evicted")
+        with sqlite3.connect(f"file:{s.data}/uar.db?mode=ro", uri=True) as db:
+            equal(db.execute("SELECT count(*) FROM rows WHERE kind = 'push'").fetchone(), (0,))
 
 
 @test("a_stream_is_told_as_well", "A2A-10")

@@ -1,5 +1,6 @@
 /* evict.c - runs that are no longer retained: their rows stay, marked, so that the
- * events in the log keep the ids that rows hold for them, and nothing finds them. */
+ * events in the log keep the ids that rows hold for them, and nothing finds them. Their
+ * configurations of notifications hold secrets: those rows are deleted. */
 #include "store/sqlite/sqlite_int.h"
 
 #include "base/alloc.h"
@@ -62,7 +63,12 @@ static uar_err evict(struct sq_apply *ap, const struct sq_op *op, int64_t oid, u
 	if (evicted)
 		return UAR_OK;
 	e = sq_run(ap->c, SQ_RUN_EVICT, SQ_VALS(SQ_I(rid), SQ_I(sq_sum_evicted(sum))), error);
-	return e ? e : forget(ap, op, run_id);
+	if (!e)
+		e = sq_run(ap->c, SQ_ROWS_OF_RUN, SQ_VALS(SQ_I(oid), SQ_T(run_id)), error);
+	if (e)
+		return e;
+	ap->head.items -= sqlite3_changes(ap->c->db);
+	return forget(ap, op, run_id);
 }
 
 uar_err sq_evict_write(struct sq_apply *ap, const struct sq_op *op, int64_t oid,

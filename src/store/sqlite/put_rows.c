@@ -35,15 +35,41 @@ static uar_err find_row(struct sq_apply *ap, int64_t oid, const struct uar_row *
 	return UAR_OK;
 }
 
+/* A configuration of notifications is deleted with its run, so none may come after that. */
+static uar_err check_run(struct sq_apply *ap, struct sq_op *op, int64_t oid,
+			 const struct uar_row *r, struct uar_error *error)
+{
+	sqlite3_stmt *st;
+	bool gone = true;
+	uar_err e = UAR_OK;
+
+	if (r->kind != UAR_ROW_PUSH || r->removed)
+		return UAR_OK;
+	if (oid)
+		e = sq_first(ap->c, SQ_RUN_PLACE, SQ_VALS(SQ_I(oid), SQ_T(r->parent)), &st, error);
+	if (oid && !e) {
+		gone = sqlite3_column_int(st, 4) != 0;
+		sq_done(st);
+	}
+	if (e && e != UAR_ENOTFOUND)
+		return e;
+	if (gone)
+		op->a->err = uar_error_set(&op->a->error, UAR_ENOTFOUND, "there is no run %.*s",
+					   UAR_FMT(r->parent));
+	return UAR_OK;
+}
+
 uar_err sq_rows_check(struct sq_apply *ap, struct sq_op *op, int64_t oid, int64_t sid,
 		      struct uar_error *error)
 {
-	for (size_t i = 0; i < op->rows.n && oid; i++) {
+	for (size_t i = 0; i < op->rows.n; i++) {
 		const struct uar_row *r = &op->rows.at[i];
-		int64_t found;
-		uar_err e = find_row(ap, oid, r, &found, error);
+		int64_t found = 0;
+		uar_err e = check_run(ap, op, oid, r, error);
 
-		if (e)
+		if (!e && !op->a->err && oid)
+			e = find_row(ap, oid, r, &found, error);
+		if (e || op->a->err)
 			return e;
 		if (found && (r->fresh || (found != sid && !(r->removed && r->foreign)))) {
 			op->a->err = uar_error_set(&op->a->error, UAR_ECONFLICT,

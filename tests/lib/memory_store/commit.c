@@ -322,8 +322,10 @@ static void write_all(struct mem *m, struct mem_op *op, struct plan *p)
 			p->run->events[p->run->count++] = &op->events[i];
 		m->stats.bytes += op->events[i].payload.n;
 	}
-	for (size_t i = 0; i < op->evict_count; i++)
+	for (size_t i = 0; i < op->evict_count; i++) {
 		p->evict[i]->row.evicted = true;
+		mem_rows_evict(m, &p->evict[i]->row);
+	}
 	mem_rows_write(m, op, p->session, &p->rows);
 	m->stats.appends++;
 	m->stats.events += op->count;

@@ -120,6 +120,7 @@ uar_err mem_rows_plan(struct mem *m, struct mem_op *op, const struct mem_session
 uar_err mem_rows_name(struct mem *m, const struct mem_op *op, const struct mem_row_plan *p);
 void mem_rows_write(struct mem *m, const struct mem_op *op, struct mem_session *session,
 		    const struct mem_row_plan *p);
+void mem_rows_evict(struct mem *m, const struct uar_run_row *run); /* what goes with that run */
 uar_err mem_rows(struct uar_store *base, struct uar_rows_query *q);
 uar_err mem_sessions(struct uar_store *base, struct uar_sessions_query *q);
 

@@ -21,6 +21,19 @@ static struct mem_row *planned_before(const struct mem_row_plan *p, size_t n, ua
 	return NULL;
 }
 
+static uar_err check_run(struct mem *m, struct mem_op *op, const struct uar_row *r)
+{
+	const struct mem_run *run;
+
+	if (r->kind != UAR_ROW_PUSH || r->removed)
+		return UAR_OK;
+	run = mem_run_of(m, &op->owner, r->parent);
+	if (run && !run->row.evicted)
+		return UAR_OK;
+	return uar_error_set(&op->a->error, UAR_ENOTFOUND, "there is no run %.*s",
+			     UAR_FMT(r->parent));
+}
+
 static uar_err plan_row(struct mem *m, struct mem_op *op, const struct mem_session *session,
 			struct mem_row_plan *p, size_t i)
 {
@@ -58,8 +71,11 @@ uar_err mem_rows_plan(struct mem *m, struct mem_op *op, const struct mem_session
 	p->is_new = uar_arena_alloc(&m->arena, op->row_count * sizeof *p->is_new);
 	if (!p->at || !p->is_new)
 		return UAR_ENOMEM;
-	for (size_t i = 0; i < op->row_count && !e; i++)
-		e = plan_row(m, op, session, p, i);
+	for (size_t i = 0; i < op->row_count && !e; i++) {
+		e = check_run(m, op, &op->rows[i]);
+		if (!e)
+			e = plan_row(m, op, session, p, i);
+	}
 	return e;
 }
 
@@ -100,6 +116,19 @@ void mem_rows_write(struct mem *m, const struct mem_op *op, struct mem_session *
 		row->session = session;
 		if (p->is_new[i])
 			uar_list_add_last(&m->names.all_rows, &row->node);
+	}
+}
+
+void mem_rows_evict(struct mem *m, const struct uar_run_row *run)
+{
+	UAR_LIST_EACH (it, &m->names.all_rows) {
+		struct mem_row *row = UAR_OWNER(it, struct mem_row, node);
+
+		if (row->row.kind != UAR_ROW_PUSH || !uar_str_eq(row->row.parent, run->run_id) ||
+		    !uar_owner_eq(&row->row.owner, &run->owner))
+			continue;
+		uar_map_remove(&m->names.rows, row->key);
+		uar_list_remove(&row->node);
 	}
 }
 
