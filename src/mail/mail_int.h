@@ -8,6 +8,15 @@
 #include "mail/mail.h"
 #include "store/store.h"
 
+/* push.c: finds tasks with open configurations in the store, a page at a time. */
+struct push_scan {
+	struct rt_op under_way;
+	struct uar_sessions_query sessions;
+	struct uar_timer timer; /* when a page could not be read */
+	uar_str after;		/* cursor; allocated */
+	bool on, asking;
+};
+
 struct uar_mailer {
 	struct rt_part part;
 	struct uar_runtime *rt;
@@ -22,12 +31,10 @@ struct uar_mailer {
 		struct uar_list ready; /* of struct push_lane: their senders may get a place */
 		struct uar_list idle;  /* of struct push_sender */
 		size_t idle_count, working, looks;
-		struct push_scan *scan; /* push.c: of a start; NULL: it is over */
+		struct push_scan scan;
 		bool stopped, pumping;
 	} push;
 };
-
-struct push_scan;
 
 /* outbox.c */
 bool rt_peer_known(const struct uar_mailer *ml, uar_str peer);

@@ -10,13 +10,19 @@ static uint64_t number_of(const struct uar_mailer *ml, uar_str key)
 }
 
 /* Runs with the same number are few: being watched for nothing costs a look. */
-void rt_push_watch(struct push_task *t, bool yes)
+bool rt_push_watch(struct push_task *t, bool yes)
 {
-	if (!yes)
-		rt_numbers_remove(&t->ml->push.watched, number_of(t->ml, t->key));
-	else if (!rt_numbers_add(&t->ml->push.watched, number_of(t->ml, t->key)))
+	struct rt_numbers *watched = &t->ml->push.watched;
+	bool done = true;
+
+	if (yes)
+		done = rt_numbers_add(watched, number_of(t->ml, t->key));
+	else
+		rt_numbers_remove(watched, number_of(t->ml, t->key));
+	if (!done)
 		uar_log(rt_log(t->ml->rt), UAR_LOG_WARN, "a2a.push_not_watched",
 			{ "run_id", t->run_id });
+	return done;
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */
@@ -186,96 +192,109 @@ uar_err uar_push(struct uar_mailer *ml, struct uar_push_op *op)
 
 /* --- a start ---------------------------------------------------------------------------------- */
 
-/* Lists the sessions in which something is open, a page at a time, and goes on when what the last
- * page has brought is at work. */
-struct push_scan {
-	struct rt_op under_way;
-	struct uar_mailer *ml;
-	struct uar_sessions_query sessions;
-	struct uar_arena arena;
-	uar_str after;
-	bool asking;
-};
-
 static void dropped(struct rt_op *op)
 {
-	(void)op; /* it goes with the mailer */
+	(void)op; /* it is part of the mailer */
 }
 
-static void free_scan(struct push_scan *x)
-{
-	if (x)
-		uar_arena_fini(&x->arena);
-	uar_free(x);
-}
-
-static void end_scan(struct push_scan *x)
-{
-	x->ml->push.scan = NULL;
-	free_scan(x);
-}
-
-static void take_session(struct uar_mailer *ml, const struct uar_session_place *p)
+static uar_err take_session(struct uar_mailer *ml, const struct uar_session_place *p)
 {
 	struct push_task *t = NULL;
+	bool watched;
+	uar_err e;
 
-	if (!uar_str_starts(p->session_id, UAR_STR(PUSH_SESSION)) ||
-	    open_task(ml, &p->owner, uar_str_from(p->session_id, sizeof PUSH_SESSION - 1), &t))
-		return;
-	rt_push_watch(t, true);
+	if (!uar_str_starts(p->session_id, UAR_STR(PUSH_SESSION)))
+		return UAR_OK;
+	e = open_task(ml, &p->owner, uar_str_from(p->session_id, sizeof PUSH_SESSION - 1), &t);
+	if (e)
+		return e;
+	watched = rt_push_watch(t, true);
 	rt_push_wake(t);
+	return watched ? UAR_OK : UAR_ENOMEM;
+}
+
+static uar_err keep_cursor(struct push_scan *x, uar_str next)
+{
+	char *text = uar_alloc(next.n);
+
+	if (!text)
+		return UAR_ENOMEM;
+	memcpy(text, next.p, next.n);
+	uar_free((char *)x->after.p);
+	x->after = uar_str_n(text, next.n);
+	return UAR_OK;
+}
+
+static void forget_cursor(struct push_scan *x)
+{
+	uar_free((char *)x->after.p);
+	x->after = UAR_STR_NONE;
+}
+
+/* The page is read again: tasks that were taken from it already are known. */
+static void scan_later(struct uar_mailer *ml, uar_err e)
+{
+	if (ml->push.stopped)
+		return;
+	uar_log(rt_log(ml->rt), UAR_LOG_WARN, "a2a.push_scan_failed",
+		{ "reason", uar_str_c(uar_err_text(e)) });
+	/* Without a timer, either, the next operation or commit goes on with it. */
+	(void)uar_timer_set(rt_sched(ml->rt), &ml->push.scan.timer, UAR_RETRY_US);
 }
 
 static void listed(struct uar_sessions_query *q)
 {
-	struct push_scan *x = UAR_OWNER(q, struct push_scan, sessions);
-	struct uar_mailer *ml = x->ml;
-	bool more = !q->err && q->more;
+	struct uar_mailer *ml = UAR_OWNER(q, struct uar_mailer, push.scan.sessions);
+	struct push_scan *x = &ml->push.scan;
+	bool more = q->more;
+	uar_err e = q->err;
 
 	x->asking = false;
 	rt_op_end(&x->under_way);
-	if (q->err)
-		uar_log(rt_log(ml->rt), UAR_LOG_WARN, "a2a.push_not_listed",
-			{ "reason", uar_str_c(uar_err_text(q->err)) });
-	for (size_t i = 0; i < q->count && !q->err && !ml->push.stopped; i++)
-		take_session(ml, &q->sessions[i]);
-	uar_arena_reset(&x->arena);
-	x->after = more ? uar_arena_str(&x->arena, q->next) : UAR_STR_NONE;
+	for (size_t i = 0; i < q->count && !e && !ml->push.stopped; i++)
+		e = take_session(ml, &q->sessions[i]);
+	if (!e && more)
+		e = keep_cursor(x, q->next);
 	uar_store_sessions_fini(q);
-	if (x->after.n)
-		rt_push_scan_on(ml);
+	x->on = e || more;
+	if (!x->on)
+		forget_cursor(x);
+	if (e)
+		scan_later(ml, e);
 	else
-		end_scan(x);
+		rt_push_scan_on(ml);
+}
+
+static void on_scan_timer(struct uar_timer *timer)
+{
+	rt_push_scan_on(UAR_OWNER(timer, struct uar_mailer, push.scan.timer));
 }
 
 void rt_push_scan_on(struct uar_mailer *ml)
 {
-	struct push_scan *x = ml->push.scan;
+	struct push_scan *x = &ml->push.scan;
 	struct uar_store *store = rt_store(ml->rt);
+	uar_err e;
 
-	if (!x || x->asking || ml->push.stopped || ml->push.looks ||
+	if (!x->on || x->asking || x->timer.heap_index || ml->push.stopped || ml->push.looks ||
 	    !uar_list_empty(&ml->push.ready))
 		return;
 	x->sessions = (struct uar_sessions_query){ .which = UAR_SESSIONS_OPEN,
 						   .after = x->after,
 						   .limit = UAR_LIMIT_LIST_PAGE,
 						   .done = listed };
-	x->asking = !store->ops->sessions(store, &x->sessions);
-	if (x->asking)
-		rt_op_begin(ml->rt, &x->under_way, dropped);
-	else
-		end_scan(x);
+	e = store->ops->sessions(store, &x->sessions);
+	if (e) {
+		scan_later(ml, e);
+		return;
+	}
+	x->asking = true;
+	rt_op_begin(ml->rt, &x->under_way, dropped);
 }
 
 void uar_push_recover(struct uar_mailer *ml)
 {
-	struct push_scan *x = ml->push.port && !ml->push.scan ? uar_zalloc(sizeof *x) : NULL;
-
-	if (!x)
-		return;
-	x->ml = ml;
-	uar_arena_init(&x->arena, 0);
-	ml->push.scan = x;
+	ml->push.scan.on = ml->push.port != NULL;
 	rt_push_scan_on(ml);
 }
 
@@ -289,6 +308,8 @@ void rt_pushes_init(struct uar_mailer *ml, struct uar_pushes *port)
 	uar_map_init(&ml->push.parts, rt_hash_seed(ml->rt));
 	uar_list_init(&ml->push.ready);
 	uar_list_init(&ml->push.idle);
+	uar_list_init(&ml->push.scan.under_way.node);
+	ml->push.scan.timer.fn = on_scan_timer;
 }
 
 void rt_pushes_stop(struct uar_mailer *ml)
@@ -297,6 +318,7 @@ void rt_pushes_stop(struct uar_mailer *ml)
 	size_t at = 0;
 
 	ml->push.stopped = true;
+	uar_timer_stop(rt_sched(ml->rt), &ml->push.scan.timer);
 	while ((t = uar_map_next(&ml->push.tasks, &at))) {
 		uar_timer_stop(rt_sched(ml->rt), &t->timer);
 		UAR_LIST_EACH (it, &t->senders)
@@ -310,7 +332,8 @@ void rt_pushes_fini(struct uar_mailer *ml)
 	size_t at = 0;
 
 	ml->push.stopped = true;
-	free_scan(ml->push.scan);
+	uar_timer_stop(rt_sched(ml->rt), &ml->push.scan.timer);
+	forget_cursor(&ml->push.scan);
 	while ((t = uar_map_next(&ml->push.tasks, &at)))
 		free_task(t);
 	uar_map_fini(&ml->push.tasks);

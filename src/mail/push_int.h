@@ -89,10 +89,11 @@ struct push_sender {
 };
 
 /* push.c: the tasks. */
-void rt_push_wake(struct push_task *t);		   /* there may be something to tell */
-void rt_push_rest(struct push_task *t);		   /* frees it if nothing of it is at work */
-void rt_push_watch(struct push_task *t, bool yes); /* commits of its run wake it */
-void rt_push_scan_on(struct uar_mailer *ml);	   /* a start goes on with its list */
+void rt_push_wake(struct push_task *t); /* there may be something to tell */
+void rt_push_rest(struct push_task *t); /* frees it if nothing of it is at work */
+bool rt_push_watch(struct push_task *t,
+		   bool yes);		     /* commits of its run wake it; false: no memory */
+void rt_push_scan_on(struct uar_mailer *ml); /* a start goes on with its list */
 void rt_pushes_init(struct uar_mailer *ml, struct uar_pushes *port);
 void rt_pushes_stop(struct uar_mailer *ml);
 void rt_pushes_fini(struct uar_mailer *ml);

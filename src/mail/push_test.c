@@ -113,7 +113,8 @@ static const struct uar_pushes_ops ops = {
 
 static const struct uar_seal_key seal = { "a key that outlives the process" };
 
-static void rise(struct world *w)
+/* No notification is looked for. */
+static void rise_silently(struct world *w)
 {
 	w->rt = uar_stage_rise(&w->pump, (struct uar_stage_options){ .parts = &w->parts,
 								     .store = w->store,
@@ -121,6 +122,11 @@ static void rise(struct world *w)
 								     .keep_runs = w->keep_runs,
 								     .scripted = w->model,
 								     .pushes = &w->fake->base });
+}
+
+static void rise(struct world *w)
+{
+	rise_silently(w);
 	uar_push_recover(w->parts.mailer);
 }
 
@@ -675,6 +681,70 @@ TEST(a_notification_outlives_a_shortage_of_memory, "A2A-10")
 			break; /* all of them had their turn */
 	}
 	CHECK(asked < refused);
+}
+
+/* Once, at each place where a start asks for memory. */
+TEST(a_start_finds_each_task_in_spite_of_a_shortage_of_memory, "A2A-10")
+{
+	for (refused = 1; refused < 2000; refused++) {
+		struct guest g[2] = { { .done = false } };
+		struct world w;
+
+		open_world(&w);
+		for (size_t i = 0; i < ARRAY_LEN(g); i++) {
+			create(&w, &g[i]);
+			set(&w, &g[i], i ? "http://down" : "http://down:81");
+		}
+		settle(&w, 0);
+		die(&w, SIZE_MAX);
+		w.fake->mended = true;
+		rise_silently(&w);
+		asked = 0;
+		uar_alloc_set_hook(refuse, NULL);
+		uar_push_recover(w.parts.mailer);
+		uar_stage_settle(&w.pump);
+		uar_alloc_set_hook(NULL, NULL);
+		settle(&w, 4);
+		CHECK_STR(uar_str_c(taken(&w, "http://down")), ALL);
+		CHECK_STR(uar_str_c(taken(&w, "http://down:81")), ALL);
+		close_world(&w);
+		if (asked < refused)
+			break;
+	}
+	CHECK(asked < refused);
+}
+
+static uar_err refuse_sessions(struct uar_store *store, struct uar_sessions_query *q)
+{
+	(void)store;
+	(void)q;
+	return UAR_EBUSY;
+}
+
+TEST(a_start_waits_for_a_store_that_is_busy, "A2A-10")
+{
+	struct world w;
+	struct guest g = { 0 };
+	const struct uar_store_ops *real;
+	struct uar_store_ops busy;
+
+	open_world(&w);
+	create(&w, &g);
+	set(&w, &g, "http://down");
+	settle(&w, 0);
+	die(&w, SIZE_MAX);
+	w.fake->mended = true;
+	rise_silently(&w);
+	real = w.store->ops;
+	busy = *real;
+	busy.sessions = refuse_sessions;
+	w.store->ops = &busy;
+	uar_push_recover(w.parts.mailer);
+	uar_stage_settle(&w.pump);
+	w.store->ops = real;
+	settle(&w, 2);
+	CHECK_STR(uar_str_c(taken(&w, "http://down")), ALL);
+	close_world(&w);
 }
 
 TEST(a_task_has_so_many_configurations, "A2A-10")
