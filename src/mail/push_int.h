@@ -80,7 +80,7 @@ struct push_sender {
 	bool again;	/* something was committed since it last read */
 	unsigned tries; /* in a row */
 	uint64_t sequence;
-	int64_t frame;	       /* so far the receiver has acknowledged */
+	int64_t frame;	       /* so far the receiver has acknowledged; as it is stored */
 	struct push_fold fold; /* while it works, and until the memory is needed */
 	struct uar_push_post post;
 	struct uar_push_op op;

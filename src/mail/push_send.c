@@ -169,8 +169,8 @@ static bool enter(struct push_sender *s, enum uar_push_what what,
 {
 	s->op = (struct uar_push_op){ .what = what,
 				      .id = s->to.id,
-				      .sequence = s->sequence,
-				      .frame = s->frame,
+				      .sequence = s->fold.last,
+				      .frame = s->fold.k,
 				      .done = done };
 	s->noting = !rt_push_enter(s->task, &s->op);
 	return s->noting;
@@ -235,9 +235,11 @@ static void told(struct uar_push_op *op)
 	}
 	s->noting = false;
 	if (op->err) {
-		wait(s, 0); /* and then it is told once more */
+		wait(s, 0); /* it is sent again: the next one may not leave before this is stored */
 		return;
 	}
+	s->sequence = op->sequence;
+	s->frame = op->frame;
 	s->state = PUSH_READING;
 	s->tries = 0;
 	if (s->task->ml->push.stopped)
@@ -257,8 +259,6 @@ static void posted(struct uar_push_post *post)
 		return;
 	}
 	rt_push_taken(s, true);
-	s->sequence = s->fold.last;
-	s->frame = s->fold.k;
 	if (enter(s, UAR_PUSH_TOLD, told))
 		s->state = PUSH_NOTING;
 	else
