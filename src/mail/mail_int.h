@@ -30,8 +30,9 @@ struct uar_mailer {
 		struct uar_map lanes, parts; /* push_places.c */
 		struct uar_list ready; /* of struct push_lane: their senders may get a place */
 		struct uar_list idle;  /* of struct push_sender */
-		size_t idle_count, working, looks;
+		size_t senders, idle_count, working, looks;
 		struct push_scan scan;
+		bool left; /* something to send may be in the store alone */
 		bool stopped, pumping;
 	} push;
 };

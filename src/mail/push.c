@@ -73,6 +73,8 @@ static uar_err open_task(struct uar_mailer *ml, const struct uar_owner *owner, u
 		*out = t;
 		return UAR_OK;
 	}
+	if (ml->push.tasks.used >= UAR_LIMIT_PUSH_TASKS)
+		return UAR_EBUSY;
 	t = uar_zalloc(sizeof *t);
 	if (!t)
 		return UAR_ENOMEM;
@@ -141,7 +143,9 @@ void rt_pushes_committed(struct uar_mailer *ml, const struct rt_commit *c)
 		return;
 	for (size_t i = 0; i < c->event_count && !tells; i++)
 		tells = ev[i].cls == UAR_EV_ARTIFACT_CHANGED;
-	if (tells && !open_task(ml, &owner, ev->ids[UAR_ID_RUN], &t))
+	if (tells && open_task(ml, &owner, ev->ids[UAR_ID_RUN], &t))
+		ml->push.left = true;
+	else if (tells)
 		rt_push_wake(t);
 }
 
@@ -190,7 +194,7 @@ uar_err uar_push(struct uar_mailer *ml, struct uar_push_op *op)
 	return e;
 }
 
-/* --- a start ---------------------------------------------------------------------------------- */
+/* --- scans: at a start, and when there is room again ------------------------------------------ */
 
 static void dropped(struct rt_op *op)
 {
@@ -249,13 +253,13 @@ static void listed(struct uar_sessions_query *q)
 	bool more = q->more;
 	uar_err e = q->err;
 
-	x->asking = false;
 	rt_op_end(&x->under_way);
 	for (size_t i = 0; i < q->count && !e && !ml->push.stopped; i++)
 		e = take_session(ml, &q->sessions[i]);
 	if (!e && more)
 		e = keep_cursor(x, q->next);
 	uar_store_sessions_fini(q);
+	x->asking = false; /* not before: a task of this page may have called rt_push_scan_on() */
 	x->on = e || more;
 	if (!x->on)
 		forget_cursor(x);
@@ -270,12 +274,19 @@ static void on_scan_timer(struct uar_timer *timer)
 	rt_push_scan_on(UAR_OWNER(timer, struct uar_mailer, push.scan.timer));
 }
 
+/* A scan ends although memory is full by then: each owner has its part of it. The next one begins
+ * when a quarter is free. */
 void rt_push_scan_on(struct uar_mailer *ml)
 {
 	struct push_scan *x = &ml->push.scan;
 	struct uar_store *store = rt_store(ml->rt);
 	uar_err e;
 
+	if (!x->on && ml->push.left &&
+	    rt_push_load(ml) <= UAR_LIMIT_PUSH_SENDERS - UAR_LIMIT_PUSH_SENDERS / 4) {
+		x->on = true;
+		ml->push.left = false;
+	}
 	if (!x->on || x->asking || x->timer.heap_index || ml->push.stopped || ml->push.looks ||
 	    !uar_list_empty(&ml->push.ready))
 		return;

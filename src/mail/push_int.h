@@ -111,6 +111,10 @@ void rt_push_lane_leave(struct push_sender *s);
 void rt_push_ready(struct push_sender *s);		 /* it waits for a place */
 struct push_sender *rt_push_next(struct uar_mailer *ml); /* it has one now; NULL: none may */
 void rt_push_place_free(struct push_sender *s);
+void rt_push_wait(struct push_sender *s); /* it waits for its timer */
+/* One that does not work, of the owner that has most of them; NULL: all of them work. */
+struct push_sender *rt_push_surplus(struct uar_mailer *ml);
+size_t rt_push_load(const struct uar_mailer *ml);    /* senders that have something to send */
 void rt_push_taken(struct push_sender *s, bool yes); /* the receiver took a notification, or not */
 
 /* push_send.c */

@@ -13,14 +13,15 @@
 /* What all lanes of an owner, or to a receiver, may have together. */
 struct push_part {
 	uar_str key;
-	size_t most, working, lanes;
+	size_t most, working, lanes, senders;
 	struct uar_list parked; /* of struct push_lane */
 	char text[];
 };
 
 struct push_lane {
-	struct uar_list node;	     /* in ml->push.ready, or parked */
-	struct uar_list first, last; /* of struct push_sender: those never refused, the others */
+	struct uar_list node; /* in ml->push.ready, or parked */
+	/* Of struct push_sender. READY: those never refused, the others; WAITING. */
+	struct uar_list first, last, waiting;
 	struct push_part *owner, *receiver;
 	size_t most, working, senders;
 	uar_str key;
@@ -95,6 +96,7 @@ static struct push_lane *make_lane(struct uar_mailer *ml, uar_str key, size_t ow
 	uar_list_init(&l->node);
 	uar_list_init(&l->first);
 	uar_list_init(&l->last);
+	uar_list_init(&l->waiting);
 	l->most = 1;
 	l->owner = hold_part(ml, uar_str_n(key.p, owner_bytes), UAR_LIMIT_PUSH_OF_OWNER);
 	l->receiver = hold_part(ml, uar_str_from(key, owner_bytes), UAR_LIMIT_PUSH_TO_RECEIVER);
@@ -122,6 +124,7 @@ uar_err rt_push_lane_enter(struct push_sender *s)
 	if (!s->lane)
 		return UAR_ENOMEM;
 	s->lane->senders++;
+	s->lane->owner->senders++;
 	return UAR_OK;
 }
 
@@ -162,7 +165,10 @@ void rt_push_lane_leave(struct push_sender *s)
 	struct push_lane *l = s->lane;
 
 	s->lane = NULL;
-	if (!l || --l->senders)
+	if (!l)
+		return;
+	l->owner->senders--;
+	if (--l->senders)
 		return;
 	uar_list_remove(&l->node);
 	call_up_others(ml, l);
@@ -173,6 +179,11 @@ void rt_push_ready(struct push_sender *s)
 {
 	uar_list_add_last(s->tries ? &s->lane->last : &s->lane->first, &s->place);
 	queue_lane(s->task->ml, s->lane);
+}
+
+void rt_push_wait(struct push_sender *s)
+{
+	uar_list_add_last(&s->lane->waiting, &s->place);
 }
 
 static struct push_sender *take_sender(struct push_lane *l)
@@ -229,4 +240,39 @@ void rt_push_taken(struct push_sender *s, bool yes)
 {
 	s->lane->most = yes ? UAR_LIMIT_PUSH_OF_LANE : 1;
 	queue_lane(s->task->ml, s->lane);
+}
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+size_t rt_push_load(const struct uar_mailer *ml)
+{
+	return ml->push.senders - ml->push.idle_count;
+}
+
+/* The one that would get its place last; of those that wait for a timer the last one, too. */
+static struct uar_list *surplus_of(const struct push_lane *l)
+{
+	if (!uar_list_empty(&l->first))
+		return l->most == 1 ? l->first.next : l->first.prev;
+	if (!uar_list_empty(&l->last))
+		return l->last.prev;
+	return uar_list_empty(&l->waiting) ? NULL : l->waiting.prev;
+}
+
+static bool is_larger(const struct push_lane *a, const struct push_lane *b)
+{
+	if (a->owner->senders != b->owner->senders)
+		return a->owner->senders > b->owner->senders;
+	return a->senders > b->senders;
+}
+
+struct push_sender *rt_push_surplus(struct uar_mailer *ml)
+{
+	struct push_lane *l, *most = NULL;
+	size_t at = 0;
+
+	while ((l = uar_map_next(&ml->push.lanes, &at)))
+		if (surplus_of(l) && (!most || is_larger(l, most)))
+			most = l;
+	return most ? UAR_OWNER(surplus_of(most), struct push_sender, place) : NULL;
 }

@@ -71,6 +71,7 @@ void rt_push_free(struct push_sender *s)
 	rt_push_lane_leave(s);
 	uar_timer_stop(rt_sched(ml->rt), &s->timer);
 	uar_list_remove(&s->node);
+	ml->push.senders--;
 	forget_fold(s);
 	s->task->complete = false;
 	uar_buf_fini(&s->fold.frames);
@@ -114,7 +115,22 @@ static void set_waiting(struct push_sender *s)
 {
 	leave_place(s);
 	s->state = PUSH_WAITING;
+	rt_push_wait(s);
 	forget_fold(s);
+}
+
+/* What is freed stays a row, which a scan finds when there is room again. */
+static void make_room(struct uar_mailer *ml)
+{
+	struct push_sender *s;
+
+	while (rt_push_load(ml) > UAR_LIMIT_PUSH_SENDERS && (s = rt_push_surplus(ml))) {
+		struct push_task *t = s->task;
+
+		ml->push.left = true;
+		rt_push_free(s);
+		rt_push_rest(t);
+	}
 }
 
 void rt_push_pump(struct uar_mailer *ml)
@@ -124,6 +140,7 @@ void rt_push_pump(struct uar_mailer *ml)
 	if (ml->push.pumping)
 		return;
 	ml->push.pumping = true;
+	make_room(ml);
 	while (!ml->push.stopped && (s = rt_push_next(ml))) {
 		s->state = PUSH_READING;
 		work(s);
@@ -470,6 +487,7 @@ uar_err rt_push_sender(struct push_task *t, const struct uar_row_push *row)
 	uar_list_init(&s->place);
 	uar_list_init(&s->under_way.node);
 	uar_list_add_last(&t->senders, &s->node);
+	t->ml->push.senders++;
 	e = rt_push_unseal(t, row, &s->own, &s->to);
 	if (e != UAR_ENOMEM)
 		s->to.id = uar_arena_str(&s->own, row->config_id);

@@ -8,7 +8,7 @@
 #include "stage.h"
 #include "test.h"
 
-enum { POSTS = 4000, MANY = 3 * UAR_LIMIT_PUSH_FLIGHTS };
+enum { POSTS = 8000, CROWD = UAR_LIMIT_PUSH_SENDERS + 100, MANY = 3 * UAR_LIMIT_PUSH_FLIGHTS };
 
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
 static const struct uar_owner another = { UAR_STR("t"), UAR_STR("w"), UAR_STR("v") };
@@ -535,6 +535,38 @@ TEST(a_host_that_takes_nothing_is_tried_with_the_newest, "A2A-10")
 	w.fake->silent = true;
 	settle(&w, 0);
 	CHECK_STR(uar_str_c(taken(&w, "http://host/a")), ALL);
+	close_world(&w);
+}
+
+/* Configurations wait on the disk when memory has no room; others are sent meanwhile. */
+TEST(what_waits_for_a_receiver_needs_bounded_memory, "A2A-10")
+{
+	static struct guest g[CROWD + 1];
+	static char url[CROWD][32];
+	struct world w;
+
+	open_world(&w);
+	w.fake->silent = true;
+	crowd(&w, g, url, CROWD, "http://down/");
+	CHECK_INT(w.parts.mailer->push.senders, UAR_LIMIT_PUSH_SENDERS);
+	CHECK_INT(w.parts.mailer->push.tasks.used, UAR_LIMIT_PUSH_SENDERS);
+	die(&w, SIZE_MAX);
+	rise(&w);
+	settle(&w, 0);
+	CHECK_INT(w.parts.mailer->push.senders, UAR_LIMIT_PUSH_SENDERS);
+	CHECK(w.parts.mailer->push.left);
+	g[CROWD].op.owner = another;
+	create(&w, &g[CROWD]);
+	set(&w, &g[CROWD], "http://a");
+	settle(&w, 0);
+	CHECK_STR(uar_str_c(taken(&w, "http://a")), ALL);
+	CHECK(w.parts.mailer->push.senders <= UAR_LIMIT_PUSH_SENDERS);
+	w.fake->mended = true;
+	speak(&w);
+	settle(&w, 1);
+	for (size_t i = 0; i < CROWD; i++)
+		CHECK_STR(uar_str_c(taken(&w, url[i])), ALL);
+	CHECK(!w.parts.mailer->push.left);
 	close_world(&w);
 }
 
