@@ -102,25 +102,27 @@ uar_err sq_hold_db(struct sq_hold *h, int dir_fd, const char *path, struct uar_e
 enum { SQ_HELD_DB, SQ_HELD_LOG };
 static const char *const held_names[] = { [SQ_HELD_DB] = "uar.db", [SQ_HELD_LOG] = "uar.db-wal" };
 
-struct named {
-	int64_t inode; /* 0: no file has that name; -1: unknown */
+struct found {
+	int64_t inode; /* 0: there is no such file; -1: unknown */
 	int64_t size;
 };
 
-/* stat asks for the times as well, and times that were asked for make the next write note a new
- * one: on Linux from 6.13 on, a change of the inode, and 60 us, for every commit. */
-static struct named look_up(int dir_fd, const char *name)
+/* The file of that name, or, with an empty name, the open one. stat asks for the times as well, and
+ * times that were asked for make the next write note a new one: on Linux from 6.13 on, a change of
+ * the inode, and 60 us, for every commit. */
+static struct found look_up(int fd, const char *name)
 {
 	const unsigned wanted = STATX_INO | STATX_SIZE;
+	int flags = *name ? 0 : AT_EMPTY_PATH;
 	struct statx few;
 	struct stat all;
 
-	if (statx(dir_fd, name, 0, wanted, &few) == 0 && (few.stx_mask & wanted) == wanted)
-		return (struct named){ (int64_t)few.stx_ino, (int64_t)few.stx_size };
-	if (errno != ENOENT &&
-	    fstatat(dir_fd, name, &all, 0) == 0) /* some sandboxes know no other */
-		return (struct named){ (int64_t)all.st_ino, all.st_size };
-	return (struct named){ .inode = errno == ENOENT ? 0 : -1 };
+	if (statx(fd, name, flags, wanted, &few) == 0 && (few.stx_mask & wanted) == wanted)
+		return (struct found){ (int64_t)few.stx_ino, (int64_t)few.stx_size };
+	/* Some sandboxes know no other call. */
+	if (errno != ENOENT && fstatat(fd, name, &all, flags) == 0)
+		return (struct found){ (int64_t)all.st_ino, all.st_size };
+	return (struct found){ .inode = errno == ENOENT ? 0 : -1 };
 }
 
 uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error)
@@ -129,15 +131,15 @@ uar_err sq_hold_log(struct sq_hold *h, int dir_fd, struct uar_error *error)
 	if (h->log_fd < 0)
 		return uar_error_set(error, UAR_EIO, "uar.db-wal: %s", strerror(errno));
 	h->dir_fd = dir_fd;
-	for (size_t i = 0; i < ARRAY_LEN(held_names); i++)
-		h->inodes[i] = look_up(dir_fd, held_names[i]).inode;
+	h->inodes[SQ_HELD_DB] = look_up(h->db_fd, "").inode;
+	h->inodes[SQ_HELD_LOG] = look_up(h->log_fd, "").inode;
 	sq_hold_grown(h);
 	return UAR_OK;
 }
 
 void sq_hold_grown(struct sq_hold *h)
 {
-	int64_t size = look_up(h->dir_fd, held_names[SQ_HELD_DB]).size;
+	int64_t size = look_up(h->db_fd, "").size;
 
 	if (size > h->db_bytes)
 		h->db_bytes = size;
@@ -147,7 +149,7 @@ uar_err sq_hold_check(struct sq_hold *h, int64_t log_bytes, struct uar_error *er
 {
 	for (size_t i = 0; i < ARRAY_LEN(held_names); i++) {
 		bool log = i == SQ_HELD_LOG;
-		struct named now = look_up(h->dir_fd, held_names[i]);
+		struct found now = look_up(h->dir_fd, held_names[i]);
 
 		if (now.inode < 0 || h->inodes[i] <= 0)
 			continue;

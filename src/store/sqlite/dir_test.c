@@ -1,6 +1,8 @@
 /* dir_test.c - one process has a database, and the database stays where it is. */
+#include "store/sqlite/sqlite_int.h"
 #include "store/world_test.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -136,6 +138,37 @@ TEST(a_file_that_is_cut_short_ends_the_store, "")
 		}
 		uar_facts_fini(&f);
 	}
+}
+
+static void make_file(int dir_fd, const char *name)
+{
+	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	REQUIRE(fd >= 0);
+	close(fd);
+}
+
+/* It is compared with the files that are open, not with those that have their names by then. */
+TEST(a_file_replaced_while_the_store_opens_is_noticed, "")
+{
+	struct sq_hold h = { .db_fd = -1, .log_fd = -1 };
+	struct uar_error error = { 0 };
+	char path[500];
+	int dir_fd;
+
+	name_dirs();
+	REQUIRE(mkdir(one, 0700) == 0);
+	in(one, "uar.db", path);
+	dir_fd = open(one, O_DIRECTORY | O_CLOEXEC);
+	REQUIRE(dir_fd >= 0);
+	REQUIRE(sq_hold_db(&h, dir_fd, path, &error) == UAR_OK);
+	make_file(dir_fd, "uar.db-wal");
+	make_file(dir_fd, "another");
+	REQUIRE(renameat(dir_fd, "another", dir_fd, "uar.db") == 0);
+	REQUIRE(sq_hold_log(&h, dir_fd, &error) == UAR_OK);
+	CHECK_INT(sq_hold_check(&h, 0, &error), UAR_ENOTFOUND);
+	sq_hold_end(&h);
+	close(dir_fd);
 }
 
 /* A file of that name is there, and another one is written to. */
