@@ -4,6 +4,7 @@
 #define UAR_GATE_A2A_INT_H
 
 #include "gate/gate_int.h"
+#include "gate/limits.h"
 #include "mail/push.h"
 #include "proto/a2a_wire.h"
 #include "read/actions.h"
@@ -34,7 +35,8 @@ struct a2a_call {
 		uint64_t total;	    /* tasks of all pages */
 		struct uar_buf out; /* tasks, with a comma between two */
 		bool artifacts;	    /* tasks are shown with them */
-		uar_str ids[100];   /* of the tasks, when they are shown whole */
+		/* Of the tasks, when they are shown whole: */
+		uar_str ids[UAR_LIMIT_A2A_LIST_PAGE];
 		size_t count;
 	} page; /* a2a_list.c */
 	struct {

@@ -129,12 +129,12 @@ uar_err gate_a2a_page_size(struct a2a_call *k, uint32_t *size, struct uar_error 
 		n = j->kind == UAR_JSON_INT && j->i > 0 ? (uint64_t)j->i : 0;
 	else if (!k->rpc)
 		e = gate_query_u64(k->c, "pageSize", n, &n, error);
-	if (!e && n >= 1 && n <= 100) {
+	if (!e && n >= 1 && n <= UAR_LIMIT_A2A_LIST_PAGE) {
 		*size = (uint32_t)n;
 		return UAR_OK;
 	}
 	uar_error_where(error, "/pageSize");
-	return uar_error_set(error, UAR_EINVALID, "pageSize is 1 to 100");
+	return uar_error_set(error, UAR_EINVALID, "pageSize is 1 to %d", UAR_LIMIT_A2A_LIST_PAGE);
 }
 
 static uar_err take_artifacts(struct a2a_call *k, struct uar_error *error)

@@ -122,7 +122,7 @@ void gate_answer_kept_change(struct uar_definition_change *op)
 {
 	struct call *c = op->ctx;
 	const struct answer_names *names = names_of(c, op->what);
-	struct uar_buf b = uar_buf_make(4096);
+	struct uar_buf b = uar_buf_make(UAR_LIMIT_KEPT_ANSWER);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	if (op->err) {

@@ -9,9 +9,6 @@
 #include "event/limits.h"
 #include "proto/limits.h"
 
-static const int64_t FIRST_WAIT_US = 500000, LONGEST_WAIT_US = 600000000,
-		     LONGEST_ASKED_US = 3600000000;
-
 static void work(struct push_sender *s);
 
 static void dropped(struct rt_op *under_way)
@@ -164,11 +161,13 @@ static void wait(struct push_sender *s, int64_t asked_us)
 {
 	struct uar_mailer *ml = s->task->ml;
 	unsigned n = s->tries ? s->tries - 1 : 0;
-	int64_t us = FIRST_WAIT_US << (n < 12 ? n : 12);
+	const int64_t most_us = UAR_LIMIT_PUSH_RETRY_MAX_SECONDS * 1000000LL,
+		      most_asked_us = UAR_LIMIT_PUSH_RETRY_ASKED_SECONDS * 1000000LL;
+	int64_t us = (UAR_LIMIT_PUSH_RETRY_MS * 1000LL) << (n < 12 ? n : 12);
 
-	us = us > LONGEST_WAIT_US ? LONGEST_WAIT_US : us;
+	us = us > most_us ? most_us : us;
 	us += (int64_t)(uar_rand_u64(rt_rand(ml->rt)) % (uint64_t)(us / 4));
-	asked_us = asked_us > LONGEST_ASKED_US ? LONGEST_ASKED_US : asked_us;
+	asked_us = asked_us > most_asked_us ? most_asked_us : asked_us;
 	set_waiting(s);
 	if (ml->push.stopped)
 		return;
