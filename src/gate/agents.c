@@ -138,7 +138,7 @@ static void answer_agent(struct call *c, const struct uar_agent *a)
 
 void gate_list_agent_versions(struct call *c)
 {
-	gate_look_up_kept(c, UAR_KEPT_AGENT, 0);
+	gate_look_up_kept(c, GATE_KEPT_AGENT, 0);
 }
 
 void gate_get_agent(struct call *c)
@@ -151,19 +151,19 @@ void gate_get_agent(struct call *c)
 	if (e)
 		gate_problem(c, e, &error);
 	else if (version)
-		gate_look_up_kept(c, UAR_KEPT_AGENT, (int64_t)(version & INT64_MAX));
+		gate_look_up_kept(c, GATE_KEPT_AGENT, (int64_t)(version & INT64_MAX));
 	else if (a)
 		answer_agent(c, a);
 	else
-		gate_answer_not_kept(c, UAR_KEPT_AGENT);
+		gate_answer_not_kept(c, GATE_KEPT_AGENT);
 }
 
 void gate_put_agent(struct call *c)
 {
-	gate_put_kept(c, UAR_KEPT_AGENT, gate_answer_kept_change);
+	gate_put_kept(c, GATE_KEPT_AGENT, gate_answer_kept_change);
 }
 
 void gate_remove_agent(struct call *c)
 {
-	gate_remove_kept(c, UAR_KEPT_AGENT, gate_answer_kept_change);
+	gate_remove_kept(c, GATE_KEPT_AGENT, gate_answer_kept_change);
 }

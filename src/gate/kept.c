@@ -3,54 +3,63 @@
 
 #include "gate/limits.h"
 
-struct answer_names {
+struct kind {
+	enum uar_kept what;
 	const char *name, *all;		 /* one, and all that are read at the start */
 	const char *id, *version, *text; /* members of answers */
 	size_t bytes;			 /* of one */
 };
 
-/* The same handlers serve agents and, by another path, those that are workflows. */
-static const struct answer_names *names_of(const struct call *c, enum uar_kept what)
-{
-	static const struct answer_names skill = {
-		.name = "skill",
-		.all = "skills",
-		.id = "skill_id",
-		.version = "stored_version",
-		.text = "skill",
-		.bytes = UAR_LIMIT_SKILLS_ANSWER,
-	};
-	static const struct answer_names agent = {
+static const struct kind kinds[] = {
+	[GATE_KEPT_AGENT] = {
+		.what = UAR_KEPT_AGENT,
 		.name = "agent",
 		.all = "definitions",
 		.id = "agent_id",
 		.version = "version",
 		.text = "definition",
 		.bytes = UAR_LIMIT_SYSTEM_ANSWER_BYTES,
-	};
-	static const struct answer_names workflow = {
+	},
+	[GATE_KEPT_WORKFLOW] = {
+		.what = UAR_KEPT_AGENT,
 		.name = "workflow",
 		.all = "definitions",
 		.id = "workflow_id",
 		.version = "version",
 		.text = "definition",
 		.bytes = UAR_LIMIT_SYSTEM_ANSWER_BYTES,
-	};
+	},
+	[GATE_KEPT_SKILL] = {
+		.what = UAR_KEPT_SKILL,
+		.name = "skill",
+		.all = "skills",
+		.id = "skill_id",
+		.version = "stored_version",
+		.text = "skill",
+		.bytes = UAR_LIMIT_SKILLS_ANSWER,
+	},
+	[GATE_KEPT_MCP] = { .what = UAR_KEPT_MCP },
+};
 
-	if (what == UAR_KEPT_SKILL)
-		return &skill;
-	return strstr(c->route->path, "/workflows/") ? &workflow : &agent;
-}
+/* In the arena of the call. */
+struct kept_lookup {
+	struct uar_definition_lookup op;
+	const struct kind *kind;
+};
+struct kept_change {
+	struct uar_definition_change op;
+	const struct kind *kind;
+};
 
-void gate_answer_not_kept(struct call *c, enum uar_kept what)
+void gate_answer_not_kept(struct call *c, enum gate_kept what)
 {
-	const struct answer_names *names = names_of(c, what);
+	const struct kind *kind = &kinds[what];
 	struct uar_error error = { 0 };
-	uar_err e = uar_error_set(&error, UAR_ENOTFOUND, "no %s is named \"%.*s\"", names->name,
+	uar_err e = uar_error_set(&error, UAR_ENOTFOUND, "no %s is named \"%.*s\"", kind->name,
 				  (int)(c->params[0].n < 64 ? c->params[0].n : 64), c->params[0].p);
 
 	if (!uar_workers_definitions_loaded(c->g->o.work))
-		e = uar_error_set(&error, UAR_EBUSY, "%s are being read", names->all);
+		e = uar_error_set(&error, UAR_EBUSY, "%s are being read", kind->all);
 	gate_problem(c, e, &error);
 }
 
@@ -77,8 +86,8 @@ static void put_versions(struct uar_jw *w, const struct uar_definition_lookup *o
 static void looked_up(struct uar_definition_lookup *op)
 {
 	struct call *c = op->ctx;
-	const struct answer_names *names = names_of(c, op->what);
-	struct uar_buf b = uar_buf_make(names->bytes);
+	const struct kind *kind = UAR_OWNER(op, struct kept_lookup, op)->kind;
+	struct uar_buf b = uar_buf_make(kind->bytes);
 	struct uar_jw w = uar_jw_begin(&b);
 
 	if (op->err) {
@@ -86,31 +95,32 @@ static void looked_up(struct uar_definition_lookup *op)
 		return;
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, names->id, op->id);
+	uar_jw_str(&w, kind->id, op->id);
 	if (op->version) {
-		uar_jw_int(&w, names->version, op->version);
-		uar_jw_raw(&w, names->text, op->text);
+		uar_jw_int(&w, kind->version, op->version);
+		uar_jw_raw(&w, kind->text, op->text);
 	} else {
-		put_versions(&w, op, names->version);
+		put_versions(&w, op, kind->version);
 	}
 	uar_jw_close(&w);
 	gate_answer_json(c, 200, &b, &w);
 }
 
-void gate_look_up_kept(struct call *c, enum uar_kept what, int64_t version)
+void gate_look_up_kept(struct call *c, enum gate_kept what, int64_t version)
 {
-	struct uar_definition_lookup *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct kept_lookup *k = uar_arena_alloc(&c->arena, sizeof *k);
 	uar_err e = UAR_ENOMEM;
 
-	if (op) {
-		*op = (struct uar_definition_lookup){ .owner = c->owner,
-						      .what = what,
-						      .id = c->params[0],
-						      .version = version,
-						      .done = looked_up,
-						      .ctx = c };
-		c->op = op;
-		e = uar_workers_look_up_definition(c->g->o.work, op);
+	if (k) {
+		*k = (struct kept_lookup){ .kind = &kinds[what],
+					   .op = { .owner = c->owner,
+						   .what = kinds[what].what,
+						   .id = c->params[0],
+						   .version = version,
+						   .done = looked_up,
+						   .ctx = c } };
+		c->op = &k->op;
+		e = uar_workers_look_up_definition(c->g->o.work, &k->op);
 	}
 	if (e)
 		gate_problem(c, e, NULL);
@@ -121,7 +131,7 @@ void gate_look_up_kept(struct call *c, enum uar_kept what, int64_t version)
 void gate_answer_kept_change(struct uar_definition_change *op)
 {
 	struct call *c = op->ctx;
-	const struct answer_names *names = names_of(c, op->what);
+	const struct kind *kind = UAR_OWNER(op, struct kept_change, op)->kind;
 	struct uar_buf b = uar_buf_make(UAR_LIMIT_KEPT_ANSWER);
 	struct uar_jw w = uar_jw_begin(&b);
 
@@ -130,43 +140,46 @@ void gate_answer_kept_change(struct uar_definition_change *op)
 		return;
 	}
 	uar_jw_obj(&w, NULL);
-	uar_jw_str(&w, names->id, op->id);
-	uar_jw_int(&w, names->version, op->version);
+	uar_jw_str(&w, kind->id, op->id);
+	uar_jw_int(&w, kind->version, op->version);
 	uar_jw_cstr(&w, "revision", op->revision[0] ? op->revision : NULL);
 	uar_jw_bool(&w, "changed", !op->unchanged);
 	uar_jw_close(&w);
 	gate_answer_json(c, op->text.p && op->created ? 201 : 200, &b, &w);
 }
 
-static void change(struct call *c, const struct uar_definition_change *what)
+static void change(struct call *c, enum gate_kept what, uar_str text, gate_kept_fn *done)
 {
-	struct uar_definition_change *op = uar_arena_alloc(&c->arena, sizeof *op);
+	struct kept_change *k = uar_arena_alloc(&c->arena, sizeof *k);
 	uar_err e = UAR_ENOMEM;
 
-	if (op) {
-		*op = *what;
-		op->owner = c->owner;
-		op->id = c->params[0];
-		op->ctx = c;
-		c->op = op; /* it is in the memory of the call, which the peer must not end */
-		e = uar_workers_change_definition(c->g->o.work, op);
+	if (k) {
+		*k = (struct kept_change){ .kind = &kinds[what],
+					   .op = { .owner = c->owner,
+						   .what = kinds[what].what,
+						   .id = c->params[0],
+						   .text = text,
+						   .done = done,
+						   .ctx = c } };
+		c->op = &k->op; /* it is in the memory of the call, which the peer must not end */
+		e = uar_workers_change_definition(c->g->o.work, &k->op);
 	}
 	if (e)
-		gate_problem(c, e, op ? &op->error : NULL);
+		gate_problem(c, e, k ? &k->op.error : NULL);
 }
 
-void gate_put_kept(struct call *c, enum uar_kept what, gate_kept_fn *done)
+void gate_put_kept(struct call *c, enum gate_kept what, gate_kept_fn *done)
 {
-	struct uar_definition_change put = { .what = what, .done = done };
-	uar_err e = gate_text_of(c, c->body, &put.text);
+	uar_str text = UAR_STR_NONE;
+	uar_err e = gate_text_of(c, c->body, &text);
 
 	if (e)
 		gate_problem(c, e, NULL);
 	else
-		change(c, &put);
+		change(c, what, text, done);
 }
 
-void gate_remove_kept(struct call *c, enum uar_kept what, gate_kept_fn *done)
+void gate_remove_kept(struct call *c, enum gate_kept what, gate_kept_fn *done)
 {
-	change(c, &(struct uar_definition_change){ .what = what, .done = done });
+	change(c, what, UAR_STR_NONE, done);
 }

@@ -104,7 +104,7 @@ static void changed(struct uar_definition_change *op)
 void gate_mcp_put_server(struct call *c)
 {
 	if (host_of(c))
-		gate_put_kept(c, UAR_KEPT_MCP, changed);
+		gate_put_kept(c, GATE_KEPT_MCP, changed);
 }
 
 void gate_mcp_remove_server(struct call *c)
@@ -115,7 +115,7 @@ void gate_mcp_remove_server(struct call *c)
 	if (!s)
 		return;
 	if (uar_mcp_hosted_origin(s) == UAR_MCP_OF_DATABASE) {
-		gate_remove_kept(c, UAR_KEPT_MCP, changed);
+		gate_remove_kept(c, GATE_KEPT_MCP, changed);
 		return;
 	}
 	gate_problem(c,

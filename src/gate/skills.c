@@ -128,7 +128,7 @@ void gate_list_skills(struct call *c)
 
 void gate_list_skill_versions(struct call *c)
 {
-	gate_look_up_kept(c, UAR_KEPT_SKILL, 0);
+	gate_look_up_kept(c, GATE_KEPT_SKILL, 0);
 }
 
 static void put_embedding(struct uar_jw *w, const struct uar_skill *s)
@@ -173,18 +173,18 @@ void gate_get_skill(struct call *c)
 	if (e)
 		gate_problem(c, e, &error);
 	else if (version)
-		gate_look_up_kept(c, UAR_KEPT_SKILL, (int64_t)(version & INT64_MAX));
+		gate_look_up_kept(c, GATE_KEPT_SKILL, (int64_t)(version & INT64_MAX));
 	else if (entry)
 		answer_skill(c, entry, embedding);
 	else
-		gate_answer_not_kept(c, UAR_KEPT_SKILL);
+		gate_answer_not_kept(c, GATE_KEPT_SKILL);
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
 void gate_put_skill(struct call *c)
 {
-	gate_put_kept(c, UAR_KEPT_SKILL, gate_answer_kept_change);
+	gate_put_kept(c, GATE_KEPT_SKILL, gate_answer_kept_change);
 }
 
 void gate_remove_skill(struct call *c)
@@ -197,7 +197,7 @@ void gate_remove_skill(struct call *c)
 		return;
 	entry = uar_skill_book_find(book, &c->owner, c->params[0]);
 	if (!entry || entry->skill.origin == UAR_SKILL_USER) {
-		gate_remove_kept(c, UAR_KEPT_SKILL, gate_answer_kept_change);
+		gate_remove_kept(c, GATE_KEPT_SKILL, gate_answer_kept_change);
 		return;
 	}
 	gate_problem(c,

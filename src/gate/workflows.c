@@ -57,9 +57,9 @@ void gate_get_workflow(struct call *c)
 	if (e) {
 		gate_problem(c, e, &error);
 	} else if (version) {
-		gate_get_agent(c); /* of a version it says the definition */
+		gate_look_up_kept(c, GATE_KEPT_WORKFLOW, (int64_t)(version & INT64_MAX));
 	} else if (!is_workflow(a)) {
-		gate_answer_not_kept(c, UAR_KEPT_AGENT);
+		gate_answer_not_kept(c, GATE_KEPT_WORKFLOW);
 	} else {
 		uar_jw_obj(&w, NULL);
 		gate_put_workflow(&w, a);
@@ -73,7 +73,7 @@ void gate_get_workflow(struct call *c)
 
 void gate_list_workflow_versions(struct call *c)
 {
-	gate_list_agent_versions(c);
+	gate_look_up_kept(c, GATE_KEPT_WORKFLOW, 0);
 }
 
 void gate_put_workflow_definition(struct call *c)
@@ -83,7 +83,7 @@ void gate_put_workflow_definition(struct call *c)
 	struct uar_error error = { 0 };
 
 	if (uar_str_is(entry, "workflow.run")) {
-		gate_put_agent(c);
+		gate_put_kept(c, GATE_KEPT_WORKFLOW, gate_answer_kept_change);
 		return;
 	}
 	uar_error_where(&error, "/runtime/entry");
@@ -97,9 +97,9 @@ void gate_put_workflow_definition(struct call *c)
 void gate_remove_workflow(struct call *c)
 {
 	if (is_workflow(uar_workers_agent(c->g->o.work, &c->owner, c->params[0])))
-		gate_remove_agent(c);
+		gate_remove_kept(c, GATE_KEPT_WORKFLOW, gate_answer_kept_change);
 	else
-		gate_answer_not_kept(c, UAR_KEPT_AGENT);
+		gate_answer_not_kept(c, GATE_KEPT_WORKFLOW);
 }
 
 void gate_workflow_types(struct call *c)

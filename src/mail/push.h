@@ -20,7 +20,9 @@ enum uar_push_what {
 	UAR_PUSH_DROP,
 };
 
-/* It belongs to the caller and stays in place, with its strings, until done. */
+/* It belongs to the caller and stays in place, with its strings, until `done`. That fires once,
+ * from the loop, never inside the call; not at all if the call returned an error, or if the mailer
+ * is destroyed before, as at a stop: after that the caller may free it. */
 struct uar_push_op {
 	enum uar_push_what what;
 	struct uar_owner owner;

@@ -29,6 +29,15 @@ static bool is_token(uar_str s)
 	return is_value(s, UAR_LIMIT_PUSH_SCHEME);
 }
 
+static uar_err refuse_length(struct uar_error *error, const char *where, const char *member,
+			     int most)
+{
+	char why[64];
+
+	snprintf(why, sizeof why, "must be at most %d visible ASCII characters", most);
+	return refuse(error, where, member, why);
+}
+
 static uar_str text_of(const struct uar_json *j, const char *name)
 {
 	return uar_json_str(uar_json_get(j, uar_str_c(name)), UAR_STR(""));
@@ -66,10 +75,10 @@ static uar_err read_authentication(const struct uar_json *j, bool old, const cha
 		return e;
 	if (!out->scheme.n || !is_token(out->scheme))
 		return refuse(error, where, "authentication",
-			      "a scheme is the name of one, like Bearer");
+			      "scheme must be the name of an authentication scheme, as Bearer");
 	if (!is_value(out->credentials, UAR_LIMIT_PUSH_SECRET))
-		return refuse(error, where, "authentication/credentials",
-			      "credentials are at most 4096 visible ASCII characters");
+		return refuse_length(error, where, "authentication/credentials",
+				     UAR_LIMIT_PUSH_SECRET);
 	return UAR_OK;
 }
 
@@ -95,17 +104,16 @@ uar_err uar_a2a_read_push(const struct uar_json *j, bool old, const char *where,
 	if (e)
 		return e;
 	if (p.id.n && !uar_a2a_is_push_id(p.id))
-		return refuse(error, where, "id", "an id is 1 to 64 visible ASCII characters");
+		return refuse_length(error, where, "id", UAR_LIMIT_PUSH_ID);
 	if (!p.url.n)
-		return refuse(error, where, "url", "the address of the receiver is required");
+		return refuse(error, where, "url", "url is required");
 	if (p.url.n > UAR_LIMIT_PUSH_URL)
-		return refuse(error, where, "url", "an address has at most 2048 characters");
+		return refuse_length(error, where, "url", UAR_LIMIT_PUSH_URL);
 	if (!uar_str_is_visible(p.url))
 		return refuse(error, where, "url",
-			      "an address has visible ASCII characters, others percent-encoded");
+			      "must be visible ASCII characters, others percent-encoded");
 	if (!is_value(p.token, UAR_LIMIT_PUSH_SECRET))
-		return refuse(error, where, "token",
-			      "a token is at most 4096 visible ASCII characters");
+		return refuse_length(error, where, "token", UAR_LIMIT_PUSH_SECRET);
 	e = read_authentication(uar_json_get(j, UAR_STR("authentication")), old, where, &p, error);
 	if (!e)
 		*out = p;
