@@ -206,7 +206,7 @@ static int64_t stage_end(const struct loop *l)
 	return 0;
 }
 
-/* Whoever still waits for an answer gets a no before the end. */
+/* Permission requests that are still open are denied before the end. */
 static void deny_pending(struct loop *l)
 {
 	struct uab_drive *d = l->d;

@@ -1,5 +1,5 @@
-/* control_subagent_turn.c - what becomes of the turns that child agents are given: they are
- * followed while their run is at work, and settled when it is over. */
+/* control_subagent_turn.c - follows the turns of child agents while their runs are at work, and
+ * closes them when these are over. */
 #include "core/control_int.h"
 #include "core/limits.h"
 

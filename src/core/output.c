@@ -5,8 +5,7 @@
 #include "core/emit.h"
 #include "core/limits.h"
 
-/* --- where a long output is ----------------------------------------------------------------------
- */
+/* --- where a long output is ------------------------------------------------------------------- */
 
 void uar_core_put_owner(struct uar_jw *w, const char *kind, uar_str id)
 {
@@ -62,8 +61,7 @@ void uar_core_process_cut(struct emit *e, uar_str process_id, int64_t bytes, int
 	uar_emit(e, UAR_EV_OUTPUT_TRUNCATED, EMIT_RUN);
 }
 
-/* --- progress and items --------------------------------------------------------------------------
- */
+/* --- progress and items ----------------------------------------------------------------------- */
 
 void uar_core_progress(struct emit *e, const struct uar_progress *p)
 {

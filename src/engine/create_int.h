@@ -33,7 +33,7 @@ struct creation {
 
 /* --- create.c -------------------------------------------------------------------------------- */
 
-/* It is over, and told; c is gone afterwards. */
+/* Ends the operation and calls its `done`; c is gone afterwards. */
 void rt_creation_finish(struct creation *c, uar_err e, const struct uar_error *error);
 /* Its key is taken: it ends as the request that took it, or is refused. */
 void rt_creation_resolve(struct creation *c, const struct uar_key_row *taken);

@@ -343,7 +343,7 @@ static bool take_version(struct a2a_call *k, bool fallback)
 	k->old = fallback;
 	if (!header.n || !uar_a2a_version(header, &k->old))
 		return true;
-	gate_a2a_fail(k, UAR_A2A_VERSION, "versions 1.0 and 0.3 are spoken here");
+	gate_a2a_fail(k, UAR_A2A_VERSION, "supported versions: 1.0, 0.3");
 	return false;
 }
 

@@ -162,7 +162,7 @@ static uar_err take_page(struct a2a_call *k, struct uar_error *error)
 	k->push.page = UAR_LIMIT_LIST_DEFAULT;
 	if (!e && k->push.after.n && !uar_a2a_is_push_id(k->push.after)) {
 		uar_error_where(error, "/pageToken");
-		return uar_error_set(error, UAR_EINVALID, "no page has that token");
+		return uar_error_set(error, UAR_EINVALID, "pageToken is not valid");
 	}
 	return e ? e : gate_a2a_page_size(k, &k->push.page, error);
 }

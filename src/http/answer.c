@@ -58,8 +58,9 @@ static const char *reason_of(int status)
 	return "Unknown";
 }
 
-/* --- heads -----------------------------------------------------------------------
- * A head is put together in the server's scratch. What lines of ours take is bounded
+/* --- heads ------------------------------------------------------------------------------------ */
+
+/* A head is put together in the server's scratch. What lines of ours take is bounded
  * by UAR_LIMIT_HTTP_ANSWER_OWN; a caller's are measured before. */
 
 static char *put(char *p, uar_str s)

@@ -9,8 +9,9 @@
 #include "http/limits.h"
 #include "http_peer.h"
 
-/* --- a handler that pulls -----------------------------------------------------------
- * /now pulls the next piece inside the callback, /later in the next turn, /gate when
+/* --- a handler that pulls --------------------------------------------------------------------- */
+
+/* /now pulls the next piece inside the callback, /later in the next turn, /gate when
  * the test says so; all answer with length and hash of what came. /first answers after
  * one piece, /no before any. */
 

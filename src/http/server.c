@@ -15,8 +15,9 @@ enum {
 	SECOND_US = 1000000,
 };
 
-/* --- deadlines ------------------------------------------------------------------
- * All waits of one kind are equally long, so a list in order of arrival is in
+/* --- deadlines -------------------------------------------------------------------------------- */
+
+/* All waits of one kind are equally long, so a list in order of arrival is in
  * order of due time: setting one costs a move in a list, and one timer watches
  * the first of each. */
 

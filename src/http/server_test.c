@@ -8,8 +8,9 @@
 #include "http/limits.h"
 #include "http_peer.h"
 
-/* --- a handler with a few habits ---------------------------------------------------
- * /echo answers at once, /later in the next turn, /hold never (it is counted when
+/* --- a handler with a few habits -------------------------------------------------------------- */
+
+/* /echo answers at once, /later in the next turn, /hold never (it is counted when
  * its client goes), /big with a megabyte, /no is refused at its head. */
 
 static struct uar_peer_server server;

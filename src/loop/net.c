@@ -101,8 +101,9 @@ static void leave(struct uar_transfer *t)
 	t->hub = NULL;
 }
 
-/* --- streams that are given up -----------------------------------------------------
- * The peer is to hear at once that nobody listens any more. libcurl closes a connection
+/* --- streams that are given up ---------------------------------------------------------------- */
+
+/* The peer is to hear at once that nobody listens any more. libcurl closes a connection
  * of HTTP/1.1. Of HTTP/2 it resets the stream, but from 7.88 to 8.14 the reset stays in
  * its buffer until something else is said on that connection. So a connection is closed
  * when nobody shares it; else somebody who does is made to speak. */
@@ -184,8 +185,9 @@ static void end(struct uar_transfer *t, CURLcode code)
 	uar_net_tell(n, &t->over);
 }
 
-/* --- streams that are refused ------------------------------------------------------
- * How many streams a connection takes is in the first words of its host. Until libcurl
+/* --- streams that are refused ----------------------------------------------------------------- */
+
+/* How many streams a connection takes is in the first words of its host. Until libcurl
  * has read them everybody who waits for a connection gets on it, and the host refuses
  * those who are too many. HTTP/2 promises that it has not looked at them, so libcurl tries
  * again on a new connection, where the same may happen; after five times it gives up. Of

@@ -366,8 +366,7 @@ TEST(a_kill_never_leaves_a_cancel_without_its_effect, "RUN-07 A2A-06")
 	CHECK_MSG(kept > 0 && unkept > 0, "%zu %zu", kept, unkept); /* both were met */
 }
 
-/* --- in the middle of it -------------------------------------------------------------------------
- */
+/* --- in the middle of it ---------------------------------------------------------------------- */
 
 static void drained(void *ctx)
 {

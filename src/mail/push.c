@@ -4,7 +4,7 @@
 #include "event/limits.h"
 
 /* Never 0. */
-static uint64_t number_of(const struct uar_mailer *ml, uar_str key)
+static uint64_t task_number(const struct uar_mailer *ml, uar_str key)
 {
 	return uar_str_hash(key, rt_hash_seed(ml->rt)) | 1;
 }
@@ -16,9 +16,9 @@ bool rt_push_watch(struct push_task *t, bool yes)
 	bool done = true;
 
 	if (yes)
-		done = rt_numbers_add(watched, number_of(t->ml, t->key));
+		done = rt_numbers_add(watched, task_number(t->ml, t->key));
 	else
-		rt_numbers_remove(watched, number_of(t->ml, t->key));
+		rt_numbers_remove(watched, task_number(t->ml, t->key));
 	if (!done)
 		uar_log(rt_log(t->ml->rt), UAR_LOG_WARN, "a2a.push_not_watched",
 			{ "run_id", t->run_id });
@@ -27,7 +27,7 @@ bool rt_push_watch(struct push_task *t, bool yes)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-static void free_task(struct push_task *t)
+static void task_free(struct push_task *t)
 {
 	UAR_LIST_EACH (it, &t->senders)
 		rt_push_free(UAR_OWNER(it, struct push_sender, node));
@@ -43,10 +43,10 @@ static void free_task(struct push_task *t)
 void rt_push_rest(struct push_task *t)
 {
 	if (!t->busy && uar_list_empty(&t->senders) && !t->timer.heap_index)
-		free_task(t);
+		task_free(t);
 }
 
-static void on_timer(struct uar_timer *timer)
+static void task_look_again(struct uar_timer *timer)
 {
 	rt_push_wake(UAR_OWNER(timer, struct push_task, timer));
 }
@@ -62,7 +62,7 @@ static uar_err own_identity(struct push_task *t, const struct uar_owner *owner, 
 	return t->key.n ? uar_map_put(&t->ml->push.tasks, t->key, t) : UAR_ENOTFOUND;
 }
 
-static uar_err open_task(struct uar_mailer *ml, const struct uar_owner *owner, uar_str run_id,
+static uar_err task_open(struct uar_mailer *ml, const struct uar_owner *owner, uar_str run_id,
 			 struct push_task **out)
 {
 	struct rt_key k;
@@ -80,13 +80,13 @@ static uar_err open_task(struct uar_mailer *ml, const struct uar_owner *owner, u
 		return UAR_ENOMEM;
 	t->ml = ml;
 	t->buf = uar_buf_make(UAR_LIMIT_EVENT_BYTES);
-	t->timer.fn = on_timer;
+	t->timer.fn = task_look_again;
 	uar_list_init(&t->queue);
 	uar_list_init(&t->senders);
 	uar_list_init(&t->under_way.node);
 	e = own_identity(t, owner, run_id);
 	if (e)
-		free_task(t);
+		task_free(t);
 	else
 		*out = t;
 	return e;
@@ -95,21 +95,21 @@ static uar_err open_task(struct uar_mailer *ml, const struct uar_owner *owner, u
 /* --- waking ----------------------------------------------------------------------------------- */
 
 /* Disk or memory are short. Without a timer, either, its next commit brings it on its way. */
-static void look_later(struct push_task *t)
+static void task_look_later(struct push_task *t)
 {
 	if (!t->ml->push.stopped && uar_timer_set(rt_sched(t->ml->rt), &t->timer, UAR_RETRY_US))
-		uar_log(rt_log(t->ml->rt), UAR_LOG_WARN, "a2a.push_not_looked",
+		uar_log(rt_log(t->ml->rt), UAR_LOG_WARN, "a2a.push_lookup_failed",
 			{ "run_id", t->run_id });
 }
 
-static void looked(struct uar_push_op *op)
+static void task_looked(struct uar_push_op *op)
 {
 	struct push_task *t = UAR_OWNER(op, struct push_task, look);
 
 	t->looking = false;
 	t->ml->push.looks--;
 	if (op->err)
-		look_later(t);
+		task_look_later(t);
 	rt_push_pump(t->ml);
 }
 
@@ -123,11 +123,11 @@ void rt_push_wake(struct push_task *t)
 		rt_push_pump(t->ml);
 		return;
 	}
-	t->look = (struct uar_push_op){ .what = UAR_PUSH_LOOK, .done = looked };
+	t->look = (struct uar_push_op){ .what = UAR_PUSH_LOOK, .done = task_looked };
 	t->looking = !rt_push_enter(t, &t->look);
 	t->ml->push.looks += t->looking;
 	if (!t->looking)
-		look_later(t);
+		task_look_later(t);
 }
 
 void rt_pushes_committed(struct uar_mailer *ml, const struct rt_commit *c)
@@ -139,11 +139,11 @@ void rt_pushes_committed(struct uar_mailer *ml, const struct rt_commit *c)
 	bool tells = c->row != NULL;
 
 	if (!ml->push.watched.count || ml->push.stopped ||
-	    !rt_numbers_have(&ml->push.watched, number_of(ml, c->run_key)))
+	    !rt_numbers_have(&ml->push.watched, task_number(ml, c->run_key)))
 		return;
 	for (size_t i = 0; i < c->event_count && !tells; i++)
 		tells = ev[i].cls == UAR_EV_ARTIFACT_CHANGED;
-	if (tells && open_task(ml, &owner, ev->ids[UAR_ID_RUN], &t))
+	if (tells && task_open(ml, &owner, ev->ids[UAR_ID_RUN], &t))
 		ml->push.left = true;
 	else if (tells)
 		rt_push_wake(t);
@@ -158,7 +158,7 @@ void rt_pushes_evicted(struct uar_mailer *ml, const struct uar_owner *owner, uar
 
 	if (ml->push.stopped)
 		return;
-	rt_numbers_remove(&ml->push.watched, number_of(ml, key));
+	rt_numbers_remove(&ml->push.watched, task_number(ml, key));
 	if (!t)
 		return;
 	UAR_LIST_EACH (it, &t->senders)
@@ -185,7 +185,7 @@ uar_err uar_push(struct uar_mailer *ml, struct uar_push_op *op)
 	if (!e && op->what == UAR_PUSH_SET)
 		e = uar_push_check(ml, op->push.url, &op->error);
 	if (!e)
-		e = open_task(ml, &op->owner, op->run_id, &t);
+		e = task_open(ml, &op->owner, op->run_id, &t);
 	if (e)
 		return e;
 	e = rt_push_enter(t, op);
@@ -196,12 +196,12 @@ uar_err uar_push(struct uar_mailer *ml, struct uar_push_op *op)
 
 /* --- scans: at a start, and when there is room again ------------------------------------------ */
 
-static void dropped(struct rt_op *op)
+static void scan_dropped(struct rt_op *op)
 {
 	(void)op; /* it is part of the mailer */
 }
 
-static uar_err take_session(struct uar_mailer *ml, const struct uar_session_place *p)
+static uar_err scan_take_session(struct uar_mailer *ml, const struct uar_session_place *p)
 {
 	struct push_task *t = NULL;
 	bool watched;
@@ -209,7 +209,7 @@ static uar_err take_session(struct uar_mailer *ml, const struct uar_session_plac
 
 	if (!uar_str_starts(p->session_id, UAR_STR(PUSH_SESSION)))
 		return UAR_OK;
-	e = open_task(ml, &p->owner, uar_str_from(p->session_id, sizeof PUSH_SESSION - 1), &t);
+	e = task_open(ml, &p->owner, uar_str_from(p->session_id, sizeof PUSH_SESSION - 1), &t);
 	if (e)
 		return e;
 	watched = rt_push_watch(t, true);
@@ -217,7 +217,7 @@ static uar_err take_session(struct uar_mailer *ml, const struct uar_session_plac
 	return watched ? UAR_OK : UAR_ENOMEM;
 }
 
-static uar_err keep_cursor(struct push_scan *x, uar_str next)
+static uar_err scan_keep_cursor(struct push_scan *x, uar_str next)
 {
 	char *text = uar_alloc(next.n);
 
@@ -229,7 +229,7 @@ static uar_err keep_cursor(struct push_scan *x, uar_str next)
 	return UAR_OK;
 }
 
-static void forget_cursor(struct push_scan *x)
+static void scan_forget_cursor(struct push_scan *x)
 {
 	uar_free((char *)x->after.p);
 	x->after = UAR_STR_NONE;
@@ -246,7 +246,7 @@ static void scan_later(struct uar_mailer *ml, uar_err e)
 	(void)uar_timer_set(rt_sched(ml->rt), &ml->push.scan.timer, UAR_RETRY_US);
 }
 
-static void listed(struct uar_sessions_query *q)
+static void scan_page_ready(struct uar_sessions_query *q)
 {
 	struct uar_mailer *ml = UAR_OWNER(q, struct uar_mailer, push.scan.sessions);
 	struct push_scan *x = &ml->push.scan;
@@ -255,21 +255,21 @@ static void listed(struct uar_sessions_query *q)
 
 	rt_op_end(&x->under_way);
 	for (size_t i = 0; i < q->count && !e && !ml->push.stopped; i++)
-		e = take_session(ml, &q->sessions[i]);
+		e = scan_take_session(ml, &q->sessions[i]);
 	if (!e && more)
-		e = keep_cursor(x, q->next);
+		e = scan_keep_cursor(x, q->next);
 	uar_store_sessions_fini(q);
 	x->asking = false; /* not before: a task of this page may have called rt_push_scan_on() */
 	x->on = e || more;
 	if (!x->on)
-		forget_cursor(x);
+		scan_forget_cursor(x);
 	if (e)
 		scan_later(ml, e);
 	else
 		rt_push_scan_on(ml);
 }
 
-static void on_scan_timer(struct uar_timer *timer)
+static void scan_retry(struct uar_timer *timer)
 {
 	rt_push_scan_on(UAR_OWNER(timer, struct uar_mailer, push.scan.timer));
 }
@@ -293,14 +293,14 @@ void rt_push_scan_on(struct uar_mailer *ml)
 	x->sessions = (struct uar_sessions_query){ .which = UAR_SESSIONS_OPEN,
 						   .after = x->after,
 						   .limit = UAR_LIMIT_LIST_PAGE,
-						   .done = listed };
+						   .done = scan_page_ready };
 	e = store->ops->sessions(store, &x->sessions);
 	if (e) {
 		scan_later(ml, e);
 		return;
 	}
 	x->asking = true;
-	rt_op_begin(ml->rt, &x->under_way, dropped);
+	rt_op_begin(ml->rt, &x->under_way, scan_dropped);
 }
 
 void uar_push_recover(struct uar_mailer *ml)
@@ -320,7 +320,7 @@ void rt_pushes_init(struct uar_mailer *ml, struct uar_pushes *port)
 	uar_list_init(&ml->push.ready);
 	uar_list_init(&ml->push.idle);
 	uar_list_init(&ml->push.scan.under_way.node);
-	ml->push.scan.timer.fn = on_scan_timer;
+	ml->push.scan.timer.fn = scan_retry;
 }
 
 void rt_pushes_stop(struct uar_mailer *ml)
@@ -344,9 +344,9 @@ void rt_pushes_fini(struct uar_mailer *ml)
 
 	ml->push.stopped = true;
 	uar_timer_stop(rt_sched(ml->rt), &ml->push.scan.timer);
-	forget_cursor(&ml->push.scan);
+	scan_forget_cursor(&ml->push.scan);
 	while ((t = uar_map_next(&ml->push.tasks, &at)))
-		free_task(t);
+		task_free(t);
 	uar_map_fini(&ml->push.tasks);
 	uar_map_fini(&ml->push.lanes);
 	uar_map_fini(&ml->push.parts);

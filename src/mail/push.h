@@ -1,8 +1,8 @@
 /* push.h - notifications of a task to addresses that its owner has named.
  *
  * A configuration is a row below its task; its cursor says how far the receiver has acknowledged.
- * What is to be told is the run in the dialect of A2A, so there is no queue beside the log. Each is
- * told in order, at least once, also after a restart, until the task is over. */
+ * The notifications are the run in the dialect of A2A, so there is no queue beside the log. Each
+ * receiver gets them in order, at least once, also after a restart, until the task is over. */
 #ifndef UAR_MAIL_PUSH_H
 #define UAR_MAIL_PUSH_H
 
@@ -10,9 +10,10 @@
 #include "proto/a2a_wire.h"
 
 enum uar_push_what {
-	UAR_PUSH_SET,  /* makes one, or replaces the one of that id, which goes on where it stood */
-	UAR_PUSH_READ, /* one, or all */
-	UAR_PUSH_REMOVE, /* what is not there is fine */
+	UAR_PUSH_SET,	 /* creates a configuration, or replaces the one with this id and keeps its
+			    cursor */
+	UAR_PUSH_READ,	 /* one, or all */
+	UAR_PUSH_REMOVE, /* no error if there is none */
 	/* The mailer's own: */
 	UAR_PUSH_LOOK,
 	UAR_PUSH_TOLD,
@@ -29,8 +30,8 @@ struct uar_push_op {
 	uar_str run_id;		  /* a run of that owner */
 	uar_str id;		  /* READ, REMOVE; READ, empty: all of them */
 	struct uar_a2a_push push; /* SET; without an id it gets one */
-	uint64_t after;		  /* SET, of a new one: it is told what comes behind this event */
-	bool over;		  /* likewise: the run is over, nothing is told */
+	uint64_t after;		  /* SET, of a new one: sends only events after this one */
+	bool over;		  /* likewise: the run is over, nothing is sent */
 	void (*done)(struct uar_push_op *op);
 	void *ctx;
 	/* out */
@@ -51,7 +52,7 @@ UAR_MUST_CHECK uar_err uar_push(struct uar_mailer *ml, struct uar_push_op *op);
 UAR_MUST_CHECK uar_err uar_push_check(const struct uar_mailer *ml, uar_str url,
 				      struct uar_error *error);
 
-/* What was not acknowledged when the last process ended is told now; for all owners. */
+/* Sends what was not acknowledged when the last process ended; for all owners. */
 void uar_push_recover(struct uar_mailer *ml);
 
 #endif

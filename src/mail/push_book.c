@@ -7,21 +7,21 @@
 #include "event/limits.h"
 #include "mail/push_int.h"
 
-static struct uar_push_op *at_work(const struct push_task *t)
+static struct uar_push_op *book_op_current(const struct push_task *t)
 {
 	return UAR_OWNER(t->queue.next, struct uar_push_op, node);
 }
 
-static void dropped(struct rt_op *under_way)
+static void book_op_dropped(struct rt_op *under_way)
 {
 	(void)under_way; /* the task goes with the mailer */
 }
 
-static uar_err begin(struct push_task *t);
+static uar_err book_op_begin(struct push_task *t);
 
-static void give_back(struct push_task *t, uar_err e)
+static void book_op_answer(struct push_task *t, uar_err e)
 {
-	struct uar_push_op *op = at_work(t);
+	struct uar_push_op *op = book_op_current(t);
 
 	uar_list_remove(&op->node);
 	t->waiting--;
@@ -32,15 +32,15 @@ static void give_back(struct push_task *t, uar_err e)
 	uar_arena_reset(&t->arena);
 }
 
-/* The one at work is done with. Who is told may bring the next. */
-static void settle(struct push_task *t, uar_err e)
+/* Ends the operation at work; its `done` may enter another one. */
+static void book_op_end(struct push_task *t, uar_err e)
 {
-	give_back(t, e);
+	book_op_answer(t, e);
 	while (!uar_list_empty(&t->queue)) {
-		e = begin(t);
+		e = book_op_begin(t);
 		if (!e)
 			return;
-		give_back(t, e);
+		book_op_answer(t, e);
 	}
 	t->busy = false;
 	rt_op_end(&t->under_way);
@@ -74,7 +74,8 @@ uar_err rt_push_unseal(struct push_task *t, const struct uar_row_push *row, stru
 	return e == UAR_ENOMEM || !e ? e : UAR_ECORRUPT;
 }
 
-static uar_err seal(struct push_task *t, struct uar_row_push *row, const struct uar_a2a_push *push)
+static uar_err book_seal_row(struct push_task *t, struct uar_row_push *row,
+			     const struct uar_a2a_push *push)
 {
 	struct uar_buf plain = uar_buf_make(UAR_LIMIT_ROW_BYTES);
 	struct uar_buf sealed = uar_buf_make(UAR_LIMIT_ROW_BYTES);
@@ -103,7 +104,7 @@ static uar_err seal(struct push_task *t, struct uar_row_push *row, const struct 
 	return e;
 }
 
-static uar_err unpack(struct push_task *t, size_t i, struct uar_row_push *out)
+static uar_err book_unpack_row(struct push_task *t, size_t i, struct uar_row_push *out)
 {
 	return uar_row_unpack(&t->rows.rows[i], &t->arena, out, sizeof *out, NULL);
 }
@@ -117,13 +118,13 @@ static uar_err find_row(struct push_task *t, uar_str config_id, struct uar_row_p
 		return UAR_ENOMEM;
 	for (size_t i = 0; i < t->rows.row_count; i++)
 		if (uar_str_eq(t->rows.rows[i].id, id))
-			return unpack(t, i, out);
+			return book_unpack_row(t, i, out);
 	return UAR_ENOTFOUND;
 }
 
 /* --- what is only read ------------------------------------------------------------------------ */
 
-static uar_err show(struct push_task *t, struct uar_push_op *op)
+static uar_err book_show_rows(struct push_task *t, struct uar_push_op *op)
 {
 	struct uar_a2a_push *found =
 		uar_arena_alloc(&t->arena, (t->rows.row_count + 1) * sizeof *found);
@@ -132,7 +133,7 @@ static uar_err show(struct push_task *t, struct uar_push_op *op)
 
 	op->count = 0;
 	for (size_t i = 0; i < t->rows.row_count && !e; i++) {
-		e = unpack(t, i, &row);
+		e = book_unpack_row(t, i, &row);
 		if (e || (op->id.n && !uar_str_eq(row.config_id, op->id)))
 			continue;
 		e = rt_push_unseal(t, &row, &t->arena, &found[op->count]);
@@ -143,7 +144,7 @@ static uar_err show(struct push_task *t, struct uar_push_op *op)
 }
 
 /* Each that is active gets a sender, if it has none. */
-static uar_err look(struct push_task *t)
+static uar_err book_make_senders(struct push_task *t)
 {
 	struct uar_row_push row;
 	uar_err e = UAR_OK;
@@ -155,7 +156,7 @@ static uar_err look(struct push_task *t)
 		if (!t->rows.rows[i].open)
 			continue;
 		any = true;
-		e = unpack(t, i, &row);
+		e = book_unpack_row(t, i, &row);
 		s = e ? NULL : rt_push_find(t, row.config_id);
 		if (s)
 			rt_push_poke(s);
@@ -221,7 +222,7 @@ static uar_err change_set(struct push_task *t, struct uar_push_op *op, struct ch
 	if (!e && row->row.open && is_same(t, row, &push)) {
 		op->found = &op->push;
 		op->count = 1;
-		return UAR_ESKIP; /* a client that sends again disturbs nobody */
+		return UAR_ESKIP; /* a repeated SET changes nothing */
 	}
 	/* One that was there goes on where it stood, also when the run is over: if all of it was
 	 * taken, the sender finds nothing more and ends it. */
@@ -232,7 +233,7 @@ static uar_err change_set(struct push_task *t, struct uar_push_op *op, struct ch
 	c->fact.change = "set";
 	op->found = &op->push;
 	op->count = 1;
-	return row->row.id.p ? seal(t, row, &push) : UAR_ENOMEM;
+	return row->row.id.p ? book_seal_row(t, row, &push) : UAR_ENOMEM;
 }
 
 /* UAR_ESKIP: there is nothing to change. */
@@ -263,9 +264,9 @@ static uar_err change_one(struct push_task *t, struct uar_push_op *op, struct ch
 	return UAR_OK;
 }
 
-static uar_err decide(struct push_task *t, struct change *c)
+static uar_err book_decide_change(struct push_task *t, struct change *c)
 {
-	struct uar_push_op *op = at_work(t);
+	struct uar_push_op *op = book_op_current(t);
 	uar_err e;
 
 	c->fact.run_id = t->run_id;
@@ -278,13 +279,13 @@ static uar_err decide(struct push_task *t, struct change *c)
 	return e;
 }
 
-/* Has the configuration something to tell after the operation? */
+/* Has the configuration something to send after the operation? */
 static bool is_opened(const struct push_task *t, const struct uar_push_op *op)
 {
 	return op->what == UAR_PUSH_SET && t->append.rows[0].open;
 }
 
-/* Has another configuration something to tell, or this one after the operation? */
+/* Has another configuration something to send, or this one after the operation? */
 static bool is_awaited(const struct push_task *t, const struct uar_push_op *op)
 {
 	size_t open = 0;
@@ -298,10 +299,10 @@ static bool is_awaited(const struct push_task *t, const struct uar_push_op *op)
 	return open > 0;
 }
 
-/* What was told to the old address, or of the old one, says nothing any more. */
-static void changed(struct push_task *t)
+/* Discards results of the old configuration. */
+static void book_change_stored(struct push_task *t)
 {
-	const struct uar_push_op *op = at_work(t);
+	const struct uar_push_op *op = book_op_current(t);
 	uar_str id = op->what == UAR_PUSH_SET ? op->push.id : op->id;
 
 	if (!is_awaited(t, op))
@@ -318,7 +319,7 @@ static void changed(struct push_task *t)
 
 static uar_err find_session(struct push_task *t);
 
-static void appended(struct uar_append *a)
+static void book_append_done(struct uar_append *a)
 {
 	struct push_task *t = UAR_OWNER(a, struct push_task, append);
 	struct rt_key k;
@@ -332,17 +333,17 @@ static void appended(struct uar_append *a)
 	} else if (!e) {
 		t->state.sequence = a->events[a->event_count - 1].sequence;
 		rt_publish(t->ml->rt, rt_key(&k, &t->owner, t->state.session_id), a);
-		changed(t);
+		book_change_stored(t);
 	} else {
-		at_work(t)->error = a->error;
+		book_op_current(t)->error = a->error;
 		t->known = false;
 	}
-	settle(t, e);
+	book_op_end(t, e);
 }
 
-static uar_err append(struct push_task *t)
+static uar_err book_append_change(struct push_task *t)
 {
-	struct uar_push_op *op = at_work(t);
+	struct uar_push_op *op = book_op_current(t);
 	struct change *c = uar_arena_alloc(&t->arena, sizeof *c);
 	struct uar_session s = t->state;
 	struct uar_decision d = { 0 };
@@ -357,7 +358,7 @@ static uar_err append(struct push_task *t)
 	if (!c)
 		return UAR_ENOMEM;
 	memset(c, 0, sizeof *c);
-	e = decide(t, c);
+	e = book_decide_change(t, c);
 	if (!e)
 		e = uar_core_push(&env, &s, &c->fact, &d, &op->error);
 	if (e)
@@ -369,23 +370,23 @@ static uar_err append(struct push_task *t)
 					 .event_count = d.event_count,
 					 .rows = &c->row.row,
 					 .row_count = 1,
-					 .done = appended };
+					 .done = book_append_done };
 	return rt_append(t->ml->rt, &t->append);
 }
 
-static void session_ready(struct uar_thread_query *q)
+static void book_session_ready(struct uar_thread_query *q)
 {
 	struct push_task *t = UAR_OWNER(q, struct push_task, session);
 	uar_err e = q->err == UAR_ENOTFOUND ? UAR_OK : q->err;
 
 	if (e)
-		at_work(t)->error = q->error;
+		book_op_current(t)->error = q->error;
 	t->known = !e;
 	t->state.sequence = q->err ? 0 : q->last_sequence;
 	if (!e)
-		e = append(t);
+		e = book_append_change(t);
 	if (e)
-		settle(t, e == UAR_ESKIP ? UAR_OK : e);
+		book_op_end(t, e == UAR_ESKIP ? UAR_OK : e);
 }
 
 static uar_err find_session(struct push_task *t)
@@ -394,30 +395,30 @@ static uar_err find_session(struct push_task *t)
 
 	t->session = (struct uar_thread_query){ .owner = t->owner,
 						.session_id = t->state.session_id,
-						.done = session_ready };
+						.done = book_session_ready };
 	return store->ops->thread(store, &t->session);
 }
 
 /* --- one operation ---------------------------------------------------------------------------- */
 
-static void rows_ready(struct uar_rows_query *q)
+static void book_rows_ready(struct uar_rows_query *q)
 {
 	struct push_task *t = UAR_OWNER(q, struct push_task, rows);
-	struct uar_push_op *op = at_work(t);
+	struct uar_push_op *op = book_op_current(t);
 	bool changes = op->what != UAR_PUSH_READ && op->what != UAR_PUSH_LOOK;
 	uar_err e = q->err == UAR_ENOTFOUND ? UAR_OK : q->err;
 
 	if (e)
 		op->error = q->error;
 	else if (!changes)
-		e = op->what == UAR_PUSH_READ ? show(t, op) : look(t);
+		e = op->what == UAR_PUSH_READ ? book_show_rows(t, op) : book_make_senders(t);
 	else
-		e = t->known ? append(t) : find_session(t);
+		e = t->known ? book_append_change(t) : find_session(t);
 	if (e || !changes)
-		settle(t, e == UAR_ESKIP ? UAR_OK : e);
+		book_op_end(t, e == UAR_ESKIP ? UAR_OK : e);
 }
 
-static uar_err begin(struct push_task *t)
+static uar_err book_op_begin(struct push_task *t)
 {
 	struct uar_store *store = rt_store(t->ml->rt);
 
@@ -427,17 +428,17 @@ static uar_err begin(struct push_task *t)
 					   .parent = t->run_id,
 					   .order = UAR_ROWS_RANK,
 					   .limit = UAR_LIMIT_PUSH_CONFIGS,
-					   .done = rows_ready };
+					   .done = book_rows_ready };
 	return store->ops->rows(store, &t->rows);
 }
 
-static uar_err begin_first(struct push_task *t)
+static uar_err book_op_begin_first(struct push_task *t)
 {
 	char id[UAR_LIMIT_ID_BYTES + 1];
 	uar_str session_id;
 
 	if (t->state.session_id.n)
-		return begin(t);
+		return book_op_begin(t);
 	if (t->run_id.n + sizeof PUSH_SESSION > sizeof id)
 		return UAR_ENOTFOUND; /* no run has such an id */
 	snprintf(id, sizeof id, PUSH_SESSION "%.*s", UAR_FMT(t->run_id));
@@ -446,7 +447,7 @@ static uar_err begin_first(struct push_task *t)
 		return UAR_ENOMEM;
 	uar_session_init(&t->state, &t->owner, uar_str_c(rt_store(t->ml->rt)->runtime_id),
 			 session_id);
-	return begin(t);
+	return book_op_begin(t);
 }
 
 uar_err rt_push_enter(struct push_task *t, struct uar_push_op *op)
@@ -458,13 +459,13 @@ uar_err rt_push_enter(struct push_task *t, struct uar_push_op *op)
 		return e;
 	uar_list_add_last(&t->queue, &op->node);
 	t->waiting++;
-	e = first ? begin_first(t) : UAR_OK;
+	e = first ? book_op_begin_first(t) : UAR_OK;
 	if (e) {
 		uar_list_remove(&op->node);
 		t->waiting--;
 	} else if (first) {
 		t->busy = true;
-		rt_op_begin(t->ml->rt, &t->under_way, dropped);
+		rt_op_begin(t->ml->rt, &t->under_way, book_op_dropped);
 	}
 	return e;
 }

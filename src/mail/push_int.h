@@ -1,7 +1,7 @@
 /* push_int.h - what the files of notifications share: the book of a task, and its senders.
  *
- * In memory are the tasks that somebody asks about or that have something to tell. Of all others
- * with configurations the hash of the run's key is kept, which its commits are compared with. */
+ * In memory are tasks with an operation or a sender. Of all others with configurations the hash of
+ * the run's key is kept, which its commits are compared with. */
 #ifndef UAR_MAIL_PUSH_INT_H
 #define UAR_MAIL_PUSH_INT_H
 
@@ -42,7 +42,7 @@ struct push_task {
 };
 
 enum push_state {
-	PUSH_IDLE,    /* all is told */
+	PUSH_IDLE,    /* all is sent */
 	PUSH_READY,   /* waits until it may work */
 	PUSH_READING, /* works: events of the run, */
 	PUSH_POSTING, /* a notification is on its way, */
@@ -65,7 +65,7 @@ struct push_fold {
 	struct uar_arena scratch;
 };
 
-/* One configuration that has something to tell, or had lately. */
+/* One configuration that has something to send, or had lately. */
 struct push_sender {
 	struct uar_list node;  /* in its task */
 	struct uar_list place; /* IDLE: among those of all tasks; READY: in its lane */
@@ -76,7 +76,7 @@ struct push_sender {
 	struct uar_a2a_push to;
 	uar_str authorization;
 	enum push_state state;
-	bool gone;	/* it goes when what it reads is there */
+	bool gone;	/* freed when its read or its operation returns */
 	bool again;	/* something was committed since it last read */
 	unsigned tries; /* in a row */
 	uint64_t sequence;
@@ -89,11 +89,11 @@ struct push_sender {
 };
 
 /* push.c: the tasks. */
-void rt_push_wake(struct push_task *t); /* there may be something to tell */
+void rt_push_wake(struct push_task *t); /* there may be something to send */
 void rt_push_rest(struct push_task *t); /* frees it if nothing of it is at work */
 bool rt_push_watch(struct push_task *t,
 		   bool yes);		     /* commits of its run wake it; false: no memory */
-void rt_push_scan_on(struct uar_mailer *ml); /* a start goes on with its list */
+void rt_push_scan_on(struct uar_mailer *ml); /* reads the next page, or begins a scan */
 void rt_pushes_init(struct uar_mailer *ml, struct uar_pushes *port);
 void rt_pushes_stop(struct uar_mailer *ml);
 void rt_pushes_fini(struct uar_mailer *ml);
@@ -120,7 +120,7 @@ void rt_push_taken(struct push_sender *s, bool yes); /* the receiver took a noti
 /* push_send.c */
 UAR_MUST_CHECK uar_err rt_push_sender(struct push_task *t, const struct uar_row_push *row);
 struct push_sender *rt_push_find(const struct push_task *t, uar_str config_id);
-void rt_push_poke(struct push_sender *s); /* there may be something to tell */
+void rt_push_poke(struct push_sender *s); /* there may be something to send */
 void rt_push_kill(struct push_sender *s); /* the configuration is another one, or gone */
 void rt_push_pump(struct uar_mailer *ml); /* those that wait may work */
 void rt_push_halt(struct push_sender *s); /* nothing leaves any more */

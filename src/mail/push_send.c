@@ -1,17 +1,16 @@
-/* push_send.c - one configuration is told its task: the run in the dialect of A2A, frame by frame.
+/* push_send.c - sends a task's notifications to one configuration: the run in the dialect of A2A.
  *
  * A sender folds the run from its first event on and posts what lies behind its cursor; the next
  * frame leaves when the receiver has taken the last one and that is durable. A bounded number work
- * at once (push_places.c). What is folded stays for a while: the next commit is told from it.
- */
+ * at once (push_places.c). The fold stays in memory for a while, for the next commit. */
 #include "mail/push_int.h"
 
 #include "event/limits.h"
 #include "proto/limits.h"
 
-static void work(struct push_sender *s);
+static void sender_continue(struct push_sender *s);
 
-static void dropped(struct rt_op *under_way)
+static void sender_read_dropped(struct rt_op *under_way)
 {
 	(void)under_way; /* the sender goes with the mailer */
 }
@@ -140,7 +139,7 @@ void rt_push_pump(struct uar_mailer *ml)
 	make_room(ml);
 	while (!ml->push.stopped && (s = rt_push_next(ml))) {
 		s->state = PUSH_READING;
-		work(s);
+		sender_continue(s);
 	}
 	ml->push.pumping = false;
 	rt_push_scan_on(ml);
@@ -148,7 +147,7 @@ void rt_push_pump(struct uar_mailer *ml)
 
 /* --- what goes wrong -------------------------------------------------------------------------- */
 
-static void on_timer(struct uar_timer *t)
+static void sender_retry(struct uar_timer *t)
 {
 	struct push_sender *s = UAR_OWNER(t, struct push_sender, timer);
 
@@ -157,7 +156,7 @@ static void on_timer(struct uar_timer *t)
 }
 
 /* Longer each time, and not all receivers at one moment. */
-static void wait(struct push_sender *s, int64_t asked_us)
+static void sender_retry_later(struct push_sender *s, int64_t asked_us)
 {
 	struct uar_mailer *ml = s->task->ml;
 	unsigned n = s->tries ? s->tries - 1 : 0;
@@ -180,8 +179,8 @@ static void wait(struct push_sender *s, int64_t asked_us)
 	rt_push_pump(ml);
 }
 
-static bool enter(struct push_sender *s, enum uar_push_what what,
-		  void (*done)(struct uar_push_op *))
+static bool sender_enter_op(struct push_sender *s, enum uar_push_what what,
+			    void (*done)(struct uar_push_op *))
 {
 	s->op = (struct uar_push_op){ .what = what,
 				      .id = s->to.id,
@@ -193,28 +192,28 @@ static bool enter(struct push_sender *s, enum uar_push_what what,
 }
 
 /* The configuration is closed, or somebody else has closed it. */
-static void closed(struct uar_push_op *op)
+static void sender_close_stored(struct uar_push_op *op)
 {
 	struct push_sender *s = UAR_OWNER(op, struct push_sender, op);
 	struct uar_mailer *ml = s->task->ml;
 
 	s->noting = false;
 	if (op->err && !s->gone) {
-		wait(s, 0);
+		sender_retry_later(s, 0);
 		return;
 	}
 	rt_push_free(s); /* its task is at work, and rests afterwards */
 	rt_push_pump(ml);
 }
 
-static void close_it(struct push_sender *s, enum uar_push_what what, const char *reason)
+static void sender_close(struct push_sender *s, enum uar_push_what what, const char *reason)
 {
 	if (reason)
 		uar_log(rt_log(s->task->ml->rt), UAR_LOG_WARN, "a2a.push_dropped",
 			{ "run_id", s->task->run_id }, { "config_id", s->to.id },
 			{ "reason", uar_str_c(reason) });
-	if (!enter(s, what, closed)) {
-		wait(s, 0);
+	if (!sender_enter_op(s, what, sender_close_stored)) {
+		sender_retry_later(s, 0);
 		return;
 	}
 	s->op.reason = reason ? uar_arena_str(&s->own, uar_str_c(reason)) : UAR_STR("");
@@ -223,35 +222,37 @@ static void close_it(struct push_sender *s, enum uar_push_what what, const char 
 }
 
 /* The receiver did not take it. */
-static void failed(struct push_sender *s, const char *reason, int64_t asked_us)
+static void sender_post_failed(struct push_sender *s, const char *reason, int64_t asked_us)
 {
 	struct uar_mailer *ml = s->task->ml;
 
 	rt_push_taken(s, false);
 	s->tries++;
 	if (s->tries >= UAR_LIMIT_PUSH_FAILURES) {
-		close_it(s, UAR_PUSH_DROP, reason);
+		sender_close(s, UAR_PUSH_DROP, reason);
 		return;
 	}
 	uar_log(rt_log(ml->rt), s->tries > 1 ? UAR_LOG_DEBUG : UAR_LOG_WARN, "a2a.push_not_taken",
 		{ "run_id", s->task->run_id }, { "config_id", s->to.id },
 		{ "reason", uar_str_c(reason) });
-	wait(s, asked_us);
+	sender_retry_later(s, asked_us);
 }
 
 /* --- one notification ------------------------------------------------------------------------- */
 
-static void told(struct uar_push_op *op)
+static void sender_cursor_stored(struct uar_push_op *op)
 {
 	struct push_sender *s = UAR_OWNER(op, struct push_sender, op);
 
 	if (s->gone) {
-		closed(op);
+		sender_close_stored(op);
 		return;
 	}
 	s->noting = false;
 	if (op->err) {
-		wait(s, 0); /* it is sent again: the next one may not leave before this is stored */
+		sender_retry_later(
+			s,
+			0); /* it is sent again: the next one may not leave before this is stored */
 		return;
 	}
 	s->sequence = op->sequence;
@@ -261,28 +262,28 @@ static void told(struct uar_push_op *op)
 	if (s->task->ml->push.stopped)
 		set_waiting(s);
 	else
-		work(s);
+		sender_continue(s);
 }
 
-static void posted(struct uar_push_post *post)
+static void sender_post_done(struct uar_push_post *post)
 {
 	struct push_sender *s = UAR_OWNER(post, struct push_sender, post);
 	struct uar_mailer *ml = s->task->ml;
 
 	s->state = PUSH_READING;
 	if (!post->taken) {
-		failed(s, post->reason, post->retry_after_us);
+		sender_post_failed(s, post->reason, post->retry_after_us);
 		return;
 	}
 	rt_push_taken(s, true);
-	if (enter(s, UAR_PUSH_TOLD, told))
+	if (sender_enter_op(s, UAR_PUSH_TOLD, sender_cursor_stored))
 		s->state = PUSH_NOTING;
 	else
-		wait(s, 0);
+		sender_retry_later(s, 0);
 	rt_push_pump(ml); /* the receiver may have more places now */
 }
 
-static void post(struct push_sender *s, uar_str json)
+static void sender_post_frame(struct push_sender *s, uar_str json)
 {
 	struct uar_pushes *port = s->task->ml->push.port;
 	uar_err e;
@@ -294,11 +295,11 @@ static void post(struct push_sender *s, uar_str json)
 			s->to.old ? UAR_STR("application/json") : UAR_STR("application/a2a+json"),
 		.authorization = s->authorization,
 		.token = s->to.token,
-		.done = posted,
+		.done = sender_post_done,
 	};
 	e = port->ops->post(port, &s->post);
 	if (e)
-		failed(s, uar_err_text(e), 0);
+		sender_post_failed(s, uar_err_text(e), 0);
 	else
 		s->state = PUSH_POSTING;
 }
@@ -311,7 +312,7 @@ static bool is_told(const struct push_sender *s)
 }
 
 /* True: a frame of the last event is on its way. */
-static bool post_next(struct push_sender *s)
+static bool sender_post_next(struct push_sender *s)
 {
 	uar_str json;
 
@@ -319,7 +320,7 @@ static bool post_next(struct push_sender *s)
 		s->fold.k++;
 		if (is_told(s))
 			continue;
-		post(s, json);
+		sender_post_frame(s, json);
 		return true;
 	}
 	return false;
@@ -341,7 +342,7 @@ static uar_err fold_next(struct push_sender *s)
 	return e;
 }
 
-static void page_ready(struct uar_read *r)
+static void sender_page_ready(struct uar_read *r)
 {
 	struct push_sender *s = UAR_OWNER(r, struct push_sender, fold.page);
 	struct push_task *t = s->task;
@@ -362,11 +363,11 @@ static void page_ready(struct uar_read *r)
 	} else if (ml->push.stopped) {
 		set_waiting(s);
 	} else if (e == UAR_ECORRUPT) {
-		close_it(s, UAR_PUSH_DROP, "what is stored of the task is damaged");
+		sender_close(s, UAR_PUSH_DROP, "the stored events of the task are damaged");
 	} else if (e) {
-		wait(s, 0);
+		sender_retry_later(s, 0);
 	} else {
-		work(s);
+		sender_continue(s);
 	}
 }
 
@@ -381,7 +382,7 @@ static uar_err begin_fold(struct push_sender *s)
 	return s->fold.state ? uar_a2a.begin(s->fold.state, &s->fold.options) : UAR_ENOMEM;
 }
 
-static void read_on(struct push_sender *s)
+static void sender_read_page(struct push_sender *s)
 {
 	struct uar_store *store = rt_store(s->task->ml->rt);
 	uar_err e = begin_fold(s);
@@ -391,27 +392,27 @@ static void read_on(struct push_sender *s)
 					  .run_id = s->task->run_id,
 					  .after = s->fold.last,
 					  .limit = UAR_LIMIT_READ_PAGE,
-					  .done = page_ready };
+					  .done = sender_page_ready };
 	if (!e)
 		e = store->ops->read(store, &s->fold.page);
 	if (e)
-		wait(s, 0);
+		sender_retry_later(s, 0);
 	else
-		rt_op_begin(s->task->ml->rt, &s->under_way, dropped);
+		rt_op_begin(s->task->ml->rt, &s->under_way, sender_read_dropped);
 }
 
 /* Goes on until something has to be waited for. */
-static void work(struct push_sender *s)
+static void sender_continue(struct push_sender *s)
 {
 	uar_err e = UAR_OK;
 	bool more;
 
 	if (!s->fold.state) {
-		read_on(s);
+		sender_read_page(s);
 		return;
 	}
 	while (!e) {
-		if (post_next(s))
+		if (sender_post_next(s))
 			return;
 		if (!s->fold.paged || s->fold.at == s->fold.page.event_count)
 			break;
@@ -422,13 +423,13 @@ static void work(struct push_sender *s)
 		uar_store_read_fini(&s->fold.page);
 	s->fold.paged = false;
 	if (e == UAR_ENOMEM)
-		wait(s, 0);
+		sender_retry_later(s, 0);
 	else if (e)
-		close_it(s, UAR_PUSH_DROP, "the task is too large to be told");
+		sender_close(s, UAR_PUSH_DROP, "the task is too large for a notification");
 	else if (s->fold.ended)
-		close_it(s, UAR_PUSH_END, NULL);
+		sender_close(s, UAR_PUSH_END, NULL);
 	else if (more || s->again)
-		read_on(s);
+		sender_read_page(s);
 	else {
 		struct uar_mailer *ml = s->task->ml;
 
@@ -479,7 +480,7 @@ uar_err rt_push_sender(struct push_task *t, const struct uar_row_push *row)
 		return UAR_ENOMEM;
 	s->task = t;
 	s->state = PUSH_WAITING;
-	s->timer.fn = on_timer;
+	s->timer.fn = sender_retry;
 	s->sequence = (uint64_t)row->sequence;
 	s->frame = row->frame;
 	s->fold.frames = uar_buf_make(UAR_LIMIT_VIEW_FRAMES);
@@ -500,7 +501,8 @@ uar_err rt_push_sender(struct push_task *t, const struct uar_row_push *row)
 		return UAR_ENOMEM;
 	}
 	if (e)
-		close_it(s, UAR_PUSH_DROP, "its address cannot be read: the seal is another one");
+		sender_close(s, UAR_PUSH_DROP,
+			     "its address cannot be read: it was sealed with another key");
 	else
 		set_ready(s);
 	return UAR_OK;

@@ -13,8 +13,7 @@ enum { POSTS = 8000, CROWD = UAR_LIMIT_PUSH_SENDERS + 100, MANY = 3 * UAR_LIMIT_
 static const struct uar_owner owner = { UAR_STR("t"), UAR_STR("w"), UAR_STR("u") };
 static const struct uar_owner another = { UAR_STR("t"), UAR_STR("w"), UAR_STR("v") };
 
-/* Receivers: an address that contains "down" fails, others take it.
- */
+/* Receivers: an address that contains "down" fails, others take it. */
 struct fake {
 	struct uar_pushes base;
 	struct uar_sched *sched;

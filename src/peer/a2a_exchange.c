@@ -64,7 +64,7 @@ static uar_err await_event(struct uar_remote *r)
 {
 	struct uar_sched *sched = uar_client_sched(r->host->client);
 
-	/* The one who was shown the last event may have left. */
+	/* The callback of the last event may have called leave(). */
 	return r->call ? uar_timer_set(sched, &r->quiet.timer, r->host->quiet_us) : UAR_OK;
 }
 

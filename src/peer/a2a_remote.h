@@ -65,10 +65,10 @@ static inline bool a2a_is_good(int status)
 
 /* An operation begins; what was left of the one before is released. */
 void a2a_exchange_begin(struct uar_remote *r, enum a2a_op op);
-/* It is over, and is told; the remote may be gone afterwards. `reason` may be NULL. */
+/* Ends the operation and calls end(); the remote may be gone afterwards. `reason` may be NULL. */
 void a2a_exchange_finish(struct uar_remote *r, enum uar_remote_how how, const char *reason,
 			 int64_t retry_after_us);
-/* Over without a word. The call has ended or is cancelled before. */
+/* Ends the operation without calling end(). The call has ended or is cancelled before. */
 void a2a_exchange_release(struct uar_remote *r);
 /* The same; the call may be under way. */
 void a2a_exchange_drop(struct uar_remote *r);

@@ -1,7 +1,8 @@
 /* push.c - one notification is one POST; its answer is a status and nothing else.
  *
- * The whole of it has UAR_LIMIT_PUSH_SECONDS: a receiver that hangs, or sends its answer byte by
- * byte, is left then. Redirects are not followed, and the receiver's text is not read. */
+ * The whole of it has UAR_LIMIT_PUSH_SECONDS: the call to a receiver that hangs, or sends its
+ * answer byte by byte, is cancelled then. Redirects are not followed, and the receiver's text is
+ * not read. */
 #include "peer/push.h"
 
 #include "base/address.h"
@@ -115,18 +116,18 @@ static const char *fault_of_host(uar_str text)
 	struct uar_address a;
 
 	if (uar_str_find(text, '@') < text.n)
-		return "an address names no user";
+		return "the URL must not contain a user name";
 	if (!end)
-		return "an address has a host";
+		return "the URL must contain a host";
 	if (brackets && end++ == text.n)
-		return "an address that begins with [ has its ]";
+		return "the URL has a [ without its ]";
 	if (!is_port(uar_str_from(text, end)))
-		return "a port is 1 to 65535";
+		return "the port must be 1 to 65535";
 	if (!uar_address_read_host(text, &a) || (brackets && a.kind != UAR_ADDRESS_IPV6))
-		return "what stands in [] is an IPv6 address without a zone";
+		return "the host in [] must be an IPv6 address without a zone";
 	for (size_t i = 0; i < end && !brackets; i++)
 		if (strchr("!\"$%&'()*+,;<=>[]^`{|}~", text.p[i]))
-			return "a host has letters, digits, dots and hyphens";
+			return "the host must consist of letters, digits, dots and hyphens";
 	return NULL;
 }
 
@@ -135,11 +136,11 @@ static const char *fault_of(uar_str url)
 	size_t at = scheme_of(url), end = at;
 
 	if (!at)
-		return "an address begins with http:// or https://";
+		return "the URL must begin with http:// or https://";
 	if (!uar_str_is_visible(url))
-		return "an address has visible ASCII characters";
+		return "the URL must consist of visible ASCII characters";
 	if (uar_str_find(url, '#') < url.n || uar_str_find(url, '\\') < url.n)
-		return "an address has no # and no backslash";
+		return "the URL must not contain # or a backslash";
 	while (end < url.n && url.p[end] != '/' && url.p[end] != '?')
 		end++;
 	return fault_of_host(uar_str_n(url.p + at, end - at));

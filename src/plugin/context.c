@@ -461,8 +461,7 @@ static int ctx_keep(struct uarp_run *run, const char *id)
 	return 0;
 }
 
-/* --- the end -----------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static const char *copy(struct job *j, const char *text)
 {

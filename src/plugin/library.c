@@ -289,8 +289,7 @@ static void on_inbox(struct uar_task *t)
 	}
 }
 
-/* --- calls ---------------------------------------------------------------------------------------
- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 /* It did not come back in time: the run ends without it. */
 static void write_off(struct uar_entry_call *c)
@@ -428,8 +427,7 @@ uar_err library_start(struct uar_entry_call *c, const struct uar_entry_request *
 	return UAR_ENOMEM;
 }
 
-/* --- life
- * ------------------------------------------------------------------------------------------ */
+/* --- life ------------------------------------------------------------------------------------- */
 
 uar_err library_open(struct plugin *p, struct uar_error *error)
 {

@@ -623,7 +623,7 @@ static uar_err encode(void *state, const struct uar_event *ev, struct uar_arena 
 	return e;
 }
 
-/* Whoever joins is shown the task as it stands. */
+/* A reader that joins gets the task as it stands. */
 static uar_err join(void *state, struct uar_frames *out)
 {
 	struct a2a *a = state;
