@@ -28,8 +28,7 @@ uar_err uar_core_push(const struct uar_core_env *env, struct uar_session *s,
 	w = uar_emit_begin(&e);
 	uar_jw_cstr(w, "change", f->change);
 	uar_jw_str(w, "run", f->run_id);
-	if (f->config_id.n)
-		uar_jw_str(w, "config_id", f->config_id);
+	uar_jw_str(w, "config_id", f->config_id);
 	if (f->sequence) {
 		uar_jw_u64(w, "run_sequence", f->sequence);
 		uar_jw_int(w, "frame", f->frame);

@@ -10,7 +10,7 @@
 struct uar_push_fact {
 	const char *change; /* "set", "removed", "acknowledged", "ended", "dropped" */
 	uar_str run_id;
-	uar_str config_id; /* empty: all of the task */
+	uar_str config_id;
 	uint64_t sequence; /* acknowledged: so far */
 	int64_t frame;
 	uar_str reason; /* dropped; or empty */
