@@ -336,13 +336,18 @@ static void note_space(struct sq_writer *w, uar_err e, bool wrote)
 	pthread_mutex_unlock(&w->lock);
 }
 
-/* What does not meet the damage can still be written. */
+/* What does not meet the damage can still be written; a file that was cut short ends the store. */
 static void note_damage(struct sq_writer *w, const struct uar_error *error)
 {
+	struct uar_error cut = { 0 };
 	bool first;
 
 	if (!w->conn.damaged)
 		return;
+	if (sq_hold_check(&w->hold, 0, &cut)) {
+		cut.code = UAR_EIO;
+		w->broken.report |= set_broken(w, &cut);
+	}
 	pthread_mutex_lock(&w->lock);
 	first = w->health < UAR_STORE_DAMAGED;
 	if (first)
