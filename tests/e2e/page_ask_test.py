@@ -93,7 +93,7 @@ def longer():
     with Browser() as b, Server() as s:
         b.chat(s)
         b.say("tools", WRITES)
-        b.do("await page.getByRole('button', {name: 'Allow for longer'}).click(); await page.getByRole('menuitem', {name: 'Allow in this conversation'}).click()")
+        b.allow_longer("Allow in this conversation")
         b.ended(1)
         equal(states(b), ["Allowed in this conversation"])
         b.say("tools", WRITES)

@@ -178,7 +178,7 @@ def grants():
         b.enter(s)
         b.goto(s.url + "/ui/c")
         b.say("tools", WRITES)
-        b.do("await page.getByRole('button', {name: 'Allow for longer'}).click(); await page.getByRole('menuitem', {name: 'Allow in this conversation'}).click()")
+        b.allow_longer("Allow in this conversation")
         b.ended(1)
         b.do("await page.locator('.bottom').getByRole('link', {name: 'Inbox'}).click()")
         b.wait(".grant", "internal:fs.write")

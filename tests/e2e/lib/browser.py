@@ -88,6 +88,12 @@ class Browser:
         self.do("await page.locator('.rail').getByRole('link', {name: 'New chat'}).click()")
         self.wait("#message")
 
+    def allow_longer(self, words):
+        """From the menu beside Allow, once the card stands still: a press on one that moves can miss."""
+        self.do("await page.locator('[data-allow]:not([aria-disabled])').first().waitFor(); "
+                "await page.getByRole('button', {name: 'Allow for longer'}).click(); "
+                f"await page.getByRole('menuitem', {{name: '{words}'}}).click()")
+
     def say(self, agent, message):
         self.choose("Agent", agent)
         self.do(f"await page.locator('#message').fill({json.dumps(message)}); await page.locator('#message').press('Enter')")
