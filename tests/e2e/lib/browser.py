@@ -83,7 +83,8 @@ class Browser:
         self.do("await page.getByRole('heading', {name: 'Home', level: 1}).waitFor()")
 
     def chat(self, server):
-        """A new conversation, by the one-time link."""
+        """A new conversation, by the one-time link; all agents are there to choose from."""
+        server.ready()
         self.enter(server)
         self.do("await page.locator('.rail').getByRole('link', {name: 'New chat'}).click()")
         self.wait("#message")
