@@ -94,7 +94,12 @@ def goes_on():
     faulthandler.dump_traceback_later(SAFETY * 10, exit=True)
 
 
-def run_one(name, ids, fn):
+def tries_of(program):
+    """A real browser on a busy machine now and then misses a press: such a test has a second try, and says so."""
+    return 2 if os.path.basename(program).startswith("page_") else 1
+
+
+def run_one(name, ids, fn, tries=1):
     goes_on()
     try:
         fn()
@@ -105,6 +110,9 @@ def run_one(name, ids, fn):
         return True
     except Exception as e:
         traceback.print_exc(file=sys.stdout)
+        if tries > 1:
+            print(f"# unsteady: {name} is tried again: {in_one_line(e)}", flush=True)
+            return run_one(name, ids, fn, tries - 1)
         print(f"not ok {name} [{ids}] # {in_one_line(e)}", flush=True)
         return False
     finally:
@@ -115,7 +123,7 @@ def main():
     # Who was started in the background ignores it, and so would all that the tests start.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     wanted = sys.argv[1:]
-    good = [run_one(*t) for t in TESTS if not wanted or t[0] in wanted]
+    good = [run_one(*t, tries_of(sys.argv[0])) for t in TESTS if not wanted or t[0] in wanted]
     sys.stdout.flush()
     os._exit(0 if all(good) else 1)  # threads that hang must not keep the program
 
