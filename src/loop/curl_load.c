@@ -10,7 +10,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct uar_curl table; /* written once, under the lock */
-static uar_err load_result;   /* UAR_OK: it is there, or nobody has looked for it yet */
+static uar_err load_result;   /* UAR_OK: it is loaded, or not yet looked for */
 static char load_reason[UAR_LIMIT_ERROR_TEXT];
 
 static const struct {

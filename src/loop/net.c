@@ -103,10 +103,10 @@ static void leave(struct uar_transfer *t)
 
 /* --- streams that are given up ---------------------------------------------------------------- */
 
-/* The peer is to hear at once that nobody listens any more. libcurl closes a connection
- * of HTTP/1.1. Of HTTP/2 it resets the stream, but from 7.88 to 8.14 the reset stays in
- * its buffer until something else is said on that connection. So a connection is closed
- * when nobody shares it; else somebody who does is made to speak. */
+/* The peer must learn at once that the transfer has ended. libcurl closes a connection of
+ * HTTP/1.1. On HTTP/2 it resets the stream, but from 7.88 to 8.14 the reset stays in its
+ * buffer until another stream of the connection sends. So a connection without other
+ * transfers is closed; otherwise one of the others is made to send. */
 
 void uar_net_give_up(struct uar_transfer *t)
 {

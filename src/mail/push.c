@@ -242,7 +242,7 @@ static void scan_later(struct uar_mailer *ml, uar_err e)
 		return;
 	uar_log(rt_log(ml->rt), UAR_LOG_WARN, "a2a.push_scan_failed",
 		{ "reason", uar_str_c(uar_err_text(e)) });
-	/* Without a timer, either, the next operation or commit goes on with it. */
+	/* If no timer can be set, the next operation or commit retries. */
 	(void)uar_timer_set(rt_sched(ml->rt), &ml->push.scan.timer, UAR_RETRY_US);
 }
 

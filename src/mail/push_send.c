@@ -191,7 +191,7 @@ static bool sender_enter_op(struct push_sender *s, enum uar_push_what what,
 	return s->noting;
 }
 
-/* The configuration is closed, or somebody else has closed it. */
+/* The configuration is closed, by this sender or by another caller. */
 static void sender_close_stored(struct uar_push_op *op)
 {
 	struct push_sender *s = UAR_OWNER(op, struct push_sender, op);

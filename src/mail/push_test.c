@@ -292,7 +292,7 @@ TEST(a_receiver_that_never_takes_it_is_dropped, "A2A-10")
 	w.fake->mended = true;
 	set(&w, &g, "http://down");
 	settle(&w, 4);
-	CHECK_STR(uar_str_c(taken(&w, "http://down")), ALL); /* until somebody names it again */
+	CHECK_STR(uar_str_c(taken(&w, "http://down")), ALL); /* until it is set again */
 	close_world(&w);
 }
 
@@ -309,7 +309,7 @@ TEST(one_set_again_after_the_end_goes_on_where_it_stood, "A2A-10")
 	settle(&w, 1);
 	CHECK_STR(uar_str_c(taken(&w, "http://a")), ALL);
 	set_late(&w, &g, "c", "http://b");   /* nothing is left, */
-	set_late(&w, &g, "new", "http://c"); /* and a new one is told what comes after it */
+	set_late(&w, &g, "new", "http://c"); /* a new one gets only later events */
 	settle(&w, 1);
 	CHECK_STR(uar_str_c(taken(&w, "http://b")), "");
 	CHECK_STR(uar_str_c(taken(&w, "http://c")), "");
